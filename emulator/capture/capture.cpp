@@ -161,6 +161,11 @@ Capture make_capture(formats::TensorFile file, const std::string& where) {
             "' are replayed by a plan: guardbit explain finds it, guardbit verify --plan executes it",
         "instruction, dot");
   }
+  if (kind == "function") {
+    throw Error(where,
+                "captures of kind 'function' have no executions: guardbit verify takes them whole",
+                "instruction, dot");
+  }
   if (kind != "instruction" && kind != "dot") metadata.refuse("kind", kind, "instruction, dot");
   Capture capture =
       kind == "dot" ? make_dot(file, metadata, where) : make_instruction(file, metadata, where);

@@ -12,6 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace guardbit::emulator::cpu {
@@ -71,9 +74,9 @@ Features detect() {
   if (has_avx512f && allowed >= InstructionSets::avx512) {
     const bool byte_and_word = bit(extended.ebx, 30) && bit(extended.ecx, 1);
     const bool counts = bit(extended.ecx, 12) && bit(extended.ecx, 14);
-    found.avx512_kernels = found.avx2_kernels && byte_and_word && counts && bit(extended.ebx, 17) &&
-                           bit(extended.ebx, 31);
     found.avx512_vnni = bit(extended.ecx, 11);
+    found.avx512_kernels = found.avx2_kernels && byte_and_word && counts && found.avx512_vnni &&
+                           bit(extended.ebx, 17) && bit(extended.ebx, 31);
     found.avx512_bf16 = bit(more.eax, 5);
     found.avx512_fp16 = bit(extended.edx, 23);
   }
@@ -115,6 +118,36 @@ std::string description() {
          ", stepping " + std::to_string(version & 15U);
 }
 
+#elif defined(__aarch64__)
+
+namespace {
+
+bool has_dot_products() {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#else
+  return false;
+#endif
+}
+
+Features detect() {
+  Features found;
+  found.neon_kernels = formats::allowed_instruction_sets() >= formats::InstructionSets::neon;
+  found.dot_products = found.neon_kernels && has_dot_products();
+  return found;
+}
+
+}  // namespace
+
+const Features& features() {
+  static const Features found = detect();
+  return found;
+}
+
+std::string description() { return "ARM CPU"; }
+
 #else
 
 const Features& features() {
@@ -122,7 +155,7 @@ const Features& features() {
   return none;
 }
 
-std::string description() { return "no x86 CPU"; }
+std::string description() { return "another CPU"; }
 
 #endif
 

@@ -8,7 +8,7 @@
 #include "emulator/engine/cpu.hpp"
 #include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
-#include "emulator/engine/kernels/x86/x86_engines.hpp"
+#include "emulator/engine/kernels/vector/vector_engines.hpp"
 #include "emulator/engine/kernels/x86/x86_units.hpp"
 #include "emulator/model/mma.hpp"
 #include "formats/support/error.hpp"
@@ -18,14 +18,17 @@ namespace guardbit::emulator {
 
 namespace {
 
-using Avx512 = x86_engines::Kernels<512>;
-using Avx2 = x86_engines::Kernels<256>;
+using Avx512 = vector_engines::Kernels<VectorSet::avx512>;
+using Avx2 = vector_engines::Kernels<VectorSet::avx2>;
+using Neon = vector_engines::Kernels<VectorSet::neon>;
 
 constexpr std::array all_engines = {
     Engine{"avx512", "blocked products in AVX-512's registers", Avx512::accepts, Avx512::run,
            Avx512::multiply},
     Engine{"avx2", "blocked products in AVX2's registers", Avx2::accepts, Avx2::run,
            Avx2::multiply},
+    Engine{"neon", "blocked products in NEON's registers", Neon::accepts, Neon::run,
+           Neon::multiply},
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
     Engine{"cpu", "this CPU's own matrix units, for the instructions of x86 that it has",

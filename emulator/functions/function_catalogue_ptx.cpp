@@ -3,21 +3,13 @@
 
 #include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_program.hpp"
+#include "emulator/functions/unit/instruction_programs.hpp"
 #include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
-
-/// A form of the unit as a program.
-template <const mufu::SpecialFunctionForm& form>
-struct FormProgram {
-  template <class Number>
-  constexpr Number operator()(Number x) const {
-    return evaluate(form, x);
-  }
-};
 
 template <const mufu::SpecialFunctionForm& form>
 Function form_of_unit(std::string_view meaning, double (*in_doubles)(double, double)) {
@@ -26,56 +18,11 @@ Function form_of_unit(std::string_view meaning, double (*in_doubles)(double, dou
   return function;
 }
 
-/// Instructions that round correctly, in one direction.
-template <formats::Rounding rounding>
-struct Reciprocal {
-  template <class Number>
-  constexpr Number operator()(Number x) const {
-    return divide(Number(1), x, rounding);
-  }
-};
-template <formats::Rounding rounding>
-struct Root {
-  template <class Number>
-  constexpr Number operator()(Number x) const {
-    return square_root(x, rounding);
-  }
-};
-template <formats::Rounding rounding>
-struct Quotient {
-  template <class Number>
-  constexpr Number operator()(Number x, Number y) const {
-    return divide(x, y, rounding);
-  }
-};
-/// The same with subnormal operands as zeros, and results that are below the normal range before
-/// they are rounded.
-template <template <formats::Rounding> class Program, formats::Rounding rounding>
-struct Flushed {
-  template <class Number>
-  requires std::is_invocable_v<Program<rounding>, Number>
-  constexpr Number operator()(Number x) const {
-    return result(Program<rounding>()(flushed(x)),
-                  Program<formats::Rounding::toward_zero>()(flushed(x)));
-  }
-  template <class Number>
-  constexpr Number operator()(Number x, Number y) const {
-    return result(Program<rounding>()(flushed(x), flushed(y)),
-                  Program<formats::Rounding::toward_zero>()(flushed(x), flushed(y)));
-  }
-
- private:
-  template <class Number>
-  static constexpr Number result(Number rounded, Number cut) {
-    return select(flushed(cut) == 0, flushed(cut), rounded);
-  }
-};
-
 double reciprocal_of(double x, double) { return 1 / x; }
 double root_of(double x, double) { return std::sqrt(x); }
 double quotient_of(double x, double y) { return x / y; }
 
-std::vector<Function> rounded_instructions() {
+std::vector<Function> divisions_and_roots() {
   using enum formats::Rounding;
   return {
       function_of("rcp.rn.f32", "1 / x", Reciprocal<nearest_even>(), reciprocal_of),
@@ -147,7 +94,7 @@ std::vector<Function> unit_forms() {
 
 std::vector<Function> ptx_functions() {
   std::vector<Function> all = unit_forms();
-  const std::vector<Function> rounded = rounded_instructions();
+  const std::vector<Function> rounded = divisions_and_roots();
   all.insert(all.end(), rounded.begin(), rounded.end());
   return all;
 }

@@ -7,17 +7,23 @@
 #include <mutex>
 #include <vector>
 
+#include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
 
-constexpr std::uint32_t sign = 0x80000000;
-constexpr double least_normal = std::numeric_limits<float>::min();
-constexpr double greatest = std::numeric_limits<float>::max();
+double least_normal(const formats::Format& format) {
+  return std::ldexp(1.0, formats::min_exponent(format));
+}
 
-double number_of(std::uint32_t code) { return double{std::bit_cast<float>(code)}; }
+/// The nearest code to a double.
+std::uint64_t rounded_code(const formats::Format& format, double x) {
+  if (format == formats::fp32) return std::bit_cast<std::uint32_t>(static_cast<float>(x));
+  return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(x), format);
+}
 
 /// Results of neighbouring arguments of one sign.
 struct Side {
@@ -28,26 +34,29 @@ struct Side {
 void compute(const Function& function, Side& side) {
   side.results.resize(side.x.size());
   side.exact.clear();
-  function.run(side.x, {}, side.results);
+  std::vector<std::uint32_t> second(function.results > 1 ? side.x.size() : 0);
+  function.run({{side.x}, {side.results, second}});
   for (const std::uint32_t code : side.x)
-    side.exact.push_back(function.in_doubles(number_of(code), 0));
+    side.exact.push_back(function.in_doubles({double_of(function.formats.operands[0], code)})[0]);
 }
 
-void count(FunctionErrors& errors, std::uint32_t x, std::uint32_t result, double exact) {
+void count(FunctionErrors& errors, const formats::Format& format, std::uint32_t x,
+           std::uint32_t result, double exact) {
   const double magnitude = std::abs(exact);
-  if (!(magnitude >= least_normal && magnitude <= greatest)) {
-    const auto rounded = std::bit_cast<std::uint32_t>(static_cast<float>(exact));
-    const bool are_nans = std::isnan(exact) && std::isnan(number_of(result));
-    if (!are_nans && rounded != result && error_in_ulp(result, exact) > 1) ++errors.unlike;
+  const std::uint64_t rounded = rounded_code(format, exact);
+  if (!(magnitude >= least_normal(format) &&
+        magnitude <= double_of(format, formats::max_finite_code(format)))) {
+    const bool are_nans = std::isnan(exact) && std::isnan(double_of(format, result));
+    if (!are_nans && rounded != result && error_in_ulp(format, result, exact) > 1) ++errors.unlike;
     return;
   }
-  const double error = error_in_ulp(result, exact);
+  const double error = error_in_ulp(format, result, exact);
   if (!std::isfinite(error)) {
     ++errors.unlike;
     return;
   }
   ++errors.results;
-  if (std::bit_cast<std::uint32_t>(static_cast<float>(exact)) == result) ++errors.correctly_rounded;
+  if (rounded == result) ++errors.correctly_rounded;
   const double bin = std::floor(error * 8) + 32;
   ++errors.histogram[static_cast<std::size_t>(std::clamp(bin, 0.0, 63.0))];
   if (std::abs(error) > errors.largest) {
@@ -58,17 +67,19 @@ void count(FunctionErrors& errors, std::uint32_t x, std::uint32_t result, double
 
 /// The first argument is the last of the part before, if there is one: only the step from it
 /// counts.
-void count(FunctionErrors& errors, const Side& side, bool is_first_part) {
-  if (is_first_part) count(errors, side.x[0], side.results[0], side.exact[0]);
+void count(FunctionErrors& errors, const formats::Format& format, const Side& side,
+           bool is_first_part) {
+  if (is_first_part) count(errors, format, side.x[0], side.results[0], side.exact[0]);
   for (std::size_t i = 1; i < side.x.size(); ++i) {
-    count(errors, side.x[i], side.results[i], side.exact[i]);
+    count(errors, format, side.x[i], side.results[i], side.exact[i]);
     const double rise = side.exact[i] - side.exact[i - 1];
-    const double step = number_of(side.results[i]) - number_of(side.results[i - 1]);
+    const double step = double_of(format, side.results[i]) - double_of(format, side.results[i - 1]);
     if (rise * step < 0 && std::isfinite(step)) ++errors.not_monotonic;
   }
 }
 
-void count_symmetry(FunctionErrors& errors, const Side& positive, const Side& negative) {
+void count_symmetry(FunctionErrors& errors, std::uint32_t sign, const Side& positive,
+                    const Side& negative) {
   for (std::size_t i = 1; i < positive.x.size(); ++i) {
     const double x = positive.exact[i], y = negative.exact[i];
     if (std::isnan(x) || std::isnan(y) || std::abs(x) != std::abs(y) || positive.x[i] == 0)
@@ -95,20 +106,29 @@ void add(FunctionErrors& to, const FunctionErrors& from) {
 
 }  // namespace
 
-double ulp_at(double x) {
-  const double magnitude = std::max(std::abs(x), least_normal);
-  return std::ldexp(1.0, std::ilogb(magnitude) - 23);
+double double_of(const formats::Format& format, std::uint64_t code) {
+  if (format == formats::fp32)
+    return double{std::bit_cast<float>(static_cast<std::uint32_t>(code))};
+  return std::bit_cast<double>(formats::convert(format, code, formats::fp64));
 }
 
-double error_in_ulp(std::uint32_t result, double exact) {
-  const double y = number_of(result);
+double ulp_at(const formats::Format& format, double x) {
+  if (format.encoding == formats::Encoding::integer) return 1;
+  const double magnitude = std::max(std::abs(x), least_normal(format));
+  return std::ldexp(1.0, std::ilogb(magnitude) - format.fraction_bits);
+}
+
+double error_in_ulp(const formats::Format& format, std::uint64_t result, double exact) {
+  const double y = double_of(format, result);
   if (y == exact || (std::isnan(y) && std::isnan(exact))) return 0;
-  return (y - exact) / ulp_at(exact);
+  return (y - exact) / ulp_at(format, exact);
 }
 
 FunctionErrors function_errors(const Function& function, std::uint64_t stride, int threads,
                                const std::function<void(std::uint64_t)>& progress) {
-  constexpr std::uint64_t magnitudes = 0x7f800000;  // finite ones
+  const formats::Format& format = function.formats.operands[0];
+  const auto sign = static_cast<std::uint32_t>(formats::sign_mask(format));
+  const std::uint64_t magnitudes = formats::infinity_code(format);  // finite ones
   constexpr std::size_t at_once = 1 << 14;
   const std::uint64_t total = (magnitudes + stride - 1) / stride;
   std::mutex mutex;
@@ -123,9 +143,9 @@ FunctionErrors function_errors(const Function& function, std::uint64_t stride, i
     FunctionErrors part;
     for (Side* const side : {&positive, &negative}) {
       compute(function, *side);
-      count(part, *side, begin == 0);
+      count(part, function.formats.results[0], *side, begin == 0);
     }
-    count_symmetry(part, positive, negative);
+    count_symmetry(part, sign, positive, negative);
     const std::lock_guard lock(mutex);
     add(all, part);
     done += 2 * (end - begin);

@@ -11,14 +11,17 @@
 // that close to a tie may be counted on the wrong side.
 namespace guardbit::emulator {
 
-/// The distance of neighbouring FP32 numbers at a finite one.
-double ulp_at(double x);
+/// The number that a code stands for.
+double double_of(const formats::Format& format, std::uint64_t code);
+
+/// The distance of neighbouring numbers of a format at a finite one.
+double ulp_at(const formats::Format& format, double x);
 
 /// An error in units of the last place of the exact result; 0 where both are the same infinity or
 /// NaN.
-double error_in_ulp(std::uint32_t result, double exact);
+double error_in_ulp(const formats::Format& format, std::uint64_t result, double exact);
 
-/// Errors of results whose exact value is in FP32's normal range, of finite arguments.
+/// Errors of results whose exact value is in their format's normal range, of finite arguments.
 struct FunctionErrors {
   std::uint64_t results = 0;
   std::uint64_t correctly_rounded = 0;
@@ -36,7 +39,8 @@ struct FunctionErrors {
   std::uint64_t not_symmetric = 0;
 };
 
-/// Of a function of one number, over every `stride`th magnitude with both signs, on `threads`
+/// Of a function of one floating-point number of at most 32 bits and its first result, over every
+/// `stride`th magnitude with both signs, on `threads`
 /// threads (0: all); progress as in function_digest.
 FunctionErrors function_errors(
     const Function& function, std::uint64_t stride = 1, int threads = 0,

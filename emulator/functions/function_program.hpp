@@ -1,84 +1,175 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "emulator/engine/cpu.hpp"
 #include "emulator/functions/function.hpp"
 #include "emulator/functions/function_digest.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/functions/numbers/narrowed.hpp"
 #include "emulator/functions/numbers/reference_number.hpp"
 
-// A program of numbers as a function of codes. A Program is an object without state that takes one
-// number or two, of any type.
+// A program of numbers as a function of codes. A Program is an object without state. It takes one
+// to four arguments, FP32 numbers of any type or, of integer formats, words, and returns one result
+// or a std::array of two. Arguments of narrower formats are widened, results rounded to theirs.
 namespace guardbit::emulator {
 
-template <class Program>
-inline constexpr bool is_of_one = std::is_invocable_v<Program, HostNumber>;
+inline constexpr FunctionFormats formats_of_fp32 = {};
 
-template <class Number, class Program>
-constexpr std::uint32_t result_of(Program program, std::uint32_t x, std::uint32_t y) {
-  if constexpr (is_of_one<Program>) {
-    return with_one_nan(bits(program(Number::of(x))));
+/// The argument that a code of the program's operand means.
+template <class Number, const FunctionFormats& formats, std::size_t operand>
+constexpr auto argument_of(std::uint32_t code) {
+  constexpr formats::Format format = formats.operands[operand];
+  if constexpr (format.encoding == formats::Encoding::integer) {
+    return code;
+  } else if constexpr (format == formats::fp32) {
+    return Number::of(code);
   } else {
-    return with_one_nan(bits(program(Number::of(x), Number::of(y))));
+    return Number::of(widened_code(format, code));
   }
 }
 
-template <class Program>
-void run_on_host(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = result_of<HostNumber>(Program(), x[i], is_of_one<Program> ? 0 : y[i]);
+/// The code of a result.
+template <const FunctionFormats& formats, std::size_t result, class Number>
+constexpr std::uint32_t code_of_result(Number x) {
+  constexpr formats::Format format = formats.results[result];
+  if constexpr (format.encoding == formats::Encoding::integer) {
+    return x;
+  } else if constexpr (format == formats::fp32) {
+    return with_one_nan(bits(x));
+  } else {
+    return narrowed_code(format, bits(x));
+  }
+}
+
+/// How many arguments a Program takes.
+template <class Program, const FunctionFormats& formats>
+constexpr std::size_t operands_of() {
+  const auto takes = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::is_invocable_v<Program, decltype(argument_of<HostNumber, formats, i>(0))...>;
+  };
+  if (takes(std::make_index_sequence<1>())) return 1;
+  if (takes(std::make_index_sequence<2>())) return 2;
+  if (takes(std::make_index_sequence<3>())) return 3;
+  return 4;
+}
+
+/// The results' codes of a Program whose arguments come from code(operand's number).
+template <class Number, class Program, const FunctionFormats& formats, class Codes>
+constexpr auto results_of(const Codes& code) {
+  constexpr auto all = std::make_index_sequence<operands_of<Program, formats>()>();
+  const auto result = [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return Program()(argument_of<Number, formats, i>(code(i))...);
+  }
+  (all);
+  if constexpr (requires { std::get<1>(result); }) {
+    return std::array{code_of_result<formats, 0>(std::get<0>(result)),
+                      code_of_result<formats, 1>(std::get<1>(result))};
+  } else {
+    return std::array{code_of_result<formats, 0>(result)};
+  }
+}
+
+template <class Program, const FunctionFormats& formats>
+void run_each(const CodeArrays<std::uint32_t>& arrays) {
+  for (std::size_t i = 0; i < arrays.results[0].size(); ++i) {
+    const auto codes = results_of<HostNumber, Program, formats>(
+        [&](std::size_t operand) { return arrays.operands[operand][i]; });
+    for (std::size_t k = 0; k < codes.size(); ++k) arrays.results[k][i] = codes[k];
+  }
 }
 
 #if defined(__x86_64__)
 // Fused steps are the CPU's own instruction here, not a call.
-template <class Program>
-[[gnu::target("avx2,fma"), gnu::flatten]] void run_on_x86(FunctionCodes x, FunctionCodes y,
-                                                          std::span<std::uint32_t> results) {
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = result_of<HostNumber>(Program(), x[i], is_of_one<Program> ? 0 : y[i]);
+template <class Program, const FunctionFormats& formats>
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_each_on_x86(
+    const CodeArrays<std::uint32_t>& arrays) {
+  run_each<Program, formats>(arrays);
 }
-template <class Program>
-void run_program(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
-  static const auto run = cpu::features().avx2_kernels ? run_on_x86<Program> : run_on_host<Program>;
-  run(x, y, results);
+template <class Program, const FunctionFormats& formats>
+void run_program(const CodeArrays<std::uint32_t>& arrays) {
+  static const auto run =
+      cpu::features().avx2_kernels ? run_each_on_x86<Program, formats> : run_each<Program, formats>;
+  run(arrays);
 }
 #else
-template <class Program>
-void run_program(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
-  run_on_host<Program>(x, y, results);
+template <class Program, const FunctionFormats& formats>
+void run_program(const CodeArrays<std::uint32_t>& arrays) {
+  run_each<Program, formats>(arrays);
 }
 #endif
 
-inline constexpr Evidence all_results = {Basis::measured,
-                                         "H100, CUDA 13.0: digest of all 2^32 results"};
-inline constexpr Evidence drawn_results = {
-    Basis::measured, "H100, CUDA 13.0: digest of the results of 2^32 drawn pairs"};
+/// One evaluation of a Program in numbers of a type.
+template <class Number, class Program, const FunctionFormats& formats>
+ResultCodes one_result(const OperandCodes& operands) {
+  const auto codes = results_of<Number, Program, formats>(
+      [&](std::size_t operand) { return static_cast<std::uint32_t>(operands[operand]); });
+  ResultCodes results{};
+  for (std::size_t k = 0; k < codes.size(); ++k) results[k] = codes[k];
+  return results;
+}
 
 /// The steps of one result.
-template <class Program>
-std::vector<ProgramStep> steps_of(std::uint32_t x, std::uint32_t y) {
+template <class Program, const FunctionFormats& formats>
+std::vector<ProgramStep> steps_of(const OperandCodes& operands) {
   std::vector<ProgramStep> steps;
   traced_steps = &steps;
-  result_of<TracedNumber>(Program(), x, y);
+  one_result<TracedNumber, Program, formats>(operands);
   traced_steps = nullptr;
   return steps;
 }
 
-template <class Program>
-Function function_of(std::string_view name, std::string_view meaning, Program,
-                     double (*in_doubles)(double, double)) {
-  constexpr bool is_unary = is_of_one<Program>;
-  return {.name = name,
-          .arch = "sm_90",
-          .meaning = meaning,
-          .operands = is_unary ? 1 : 2,
-          .evidence = is_unary ? all_results : drawn_results,
-          .run = run_program<Program>,
-          .reference = [](std::uint32_t x,
-                          std::uint32_t y) { return result_of<ReferenceNumber>(Program(), x, y); },
-          .steps = steps_of<Program>,
-          .in_doubles = in_doubles};
+/// What a function of one to four doubles gives, itself one double or an array of two.
+template <class Exact>
+std::array<double, most_results> exact_results(const Exact& exact,
+                                               const std::array<double, most_operands>& a) {
+  const auto result = [&] {
+    if constexpr (std::is_invocable_v<Exact, double>) {
+      return exact(a[0]);
+    } else if constexpr (std::is_invocable_v<Exact, double, double>) {
+      return exact(a[0], a[1]);
+    } else if constexpr (std::is_invocable_v<Exact, double, double, double>) {
+      return exact(a[0], a[1], a[2]);
+    } else {
+      return exact(a[0], a[1], a[2], a[3]);
+    }
+  }();
+  if constexpr (std::is_same_v<decltype(result), const double>) {
+    return {result, 0};
+  } else {
+    return result;
+  }
+}
+
+inline constexpr Evidence all_results = {Basis::measured,
+                                         "H100, CUDA 13.0: digest of all 2^32 results"};
+inline constexpr Evidence all_codes_of_16_bits = {Basis::measured,
+                                                  "H100, CUDA 13.0: digest of all 2^16 results"};
+inline constexpr Evidence drawn_results = {
+    Basis::measured, "H100, CUDA 13.0: digest of the results of 2^32 drawn pairs"};
+
+/// A Program as an entry of the catalogue; `exact` is the function of doubles.
+template <const FunctionFormats& formats = formats_of_fp32, class Program, class Exact>
+Function function_of(std::string_view name, std::string_view meaning, Program, Exact exact) {
+  constexpr std::size_t operands = operands_of<Program, formats>();
+  using Codes = decltype(results_of<HostNumber, Program, formats>(
+      [](std::size_t) { return std::uint32_t{0}; }));
+  Function function;
+  function.name = name;
+  function.arch = "sm_90";
+  function.meaning = meaning;
+  function.operands = operands;
+  function.results = std::tuple_size_v<Codes>;
+  function.formats = formats;
+  function.evidence = operands == 1 ? all_results : drawn_results;
+  function.run = run_program<Program, formats>;
+  function.reference = one_result<TracedNumber, Program, formats>;
+  function.steps = steps_of<Program, formats>;
+  function.in_doubles = [exact](const std::array<double, most_operands>& a) {
+    return exact_results(exact, a);
+  };
+  return function;
 }
 
 }  // namespace guardbit::emulator

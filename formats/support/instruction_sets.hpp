@@ -2,11 +2,13 @@
 
 namespace guardbit::formats {
 
-/// What x86 programs may use beyond the instructions that every CPU has; each includes those above
-/// it.
+/// What programs may use beyond plain C++, which any CPU runs; of one kind of CPU each includes
+/// those above it.
 enum class InstructionSets {
   baseline,
-  /// with AVX2, FMA, F16C, AVX-VNNI
+  /// of ARM: NEON, which every AArch64 CPU has, with dot products of bytes
+  neon,
+  /// of x86: AVX2, FMA, F16C, AVX-VNNI
   avx2,
   /// with AVX-512 of any kind
   avx512,
@@ -15,8 +17,8 @@ enum class InstructionSets {
 };
 
 /// What this process may use of what its CPU has: the value of the environment variable
-/// GUARDBIT_CPU (baseline, avx2 or avx512), which is read once; all of it where that is unset or
-/// empty. formats::Error for another value.
+/// GUARDBIT_CPU (baseline, avx2 or avx512; of ARM baseline or neon), which is read once; all of it
+/// where that is unset or empty. formats::Error for another value.
 InstructionSets allowed_instruction_sets();
 
 }  // namespace guardbit::formats

@@ -20,22 +20,17 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
-using emulator::Width;
 using formats::Format;
-
-template <class Sets>
-constexpr Width width_of =
-    Sets::sets == formats::InstructionSets::avx512 ? Width::widest : Width::bits_256;
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("every pair of codes of every pair of integer types multiplies exactly", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
-  constexpr Width width = width_of<TestType>;
+  constexpr auto set = TestType::vector_set;
   std::vector<std::pair<Format, Format>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
-    if (!emulator::integer_gemm::accepts(instruction, width) ||
+    if (!emulator::integer_gemm::accepts(instruction, set) ||
         instruction.sparsity.group_elements != 0)
       continue;
     const bool is_xor = instruction.steps.list[0].spec.product == emulator::Product::bit_xor;
@@ -52,7 +47,7 @@ TEMPLATE_TEST_CASE("every pair of codes of every pair of integer types multiplie
     const auto c = matrix(instruction.c, m, n, [](auto, auto) { return std::uint64_t{0}; });
     auto d = c;
     emulator::integer_gemm::multiply(instruction, product_of(instruction, m, n, 1, a, b, c, d), 1,
-                                     width);
+                                     set);
     const auto results = emulator::codes_of(instruction.d, std::as_const(d).data());
     int wrong = 0;
     for (std::int64_t i = 0; i < m; ++i) {
@@ -93,9 +88,9 @@ TEST_CASE("a chain of saturating additions within the bound is the exact sum") {
 }
 
 TEMPLATE_TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by the first event",
-                   "[cpu]", Avx512, Avx2) {
+                   "[cpu]", Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
-  constexpr Width width = width_of<TestType>;
+  constexpr auto set = TestType::vector_set;
   // Two NaNs that differ, one of them signalling, infinities, zero and numbers.
   const std::array<std::uint64_t, 7> codes = {
       0x7FF8000000000123, 0xFFF0000000000045, 0x7FF0000000000000, 0xFFF0000000000000, 0,
@@ -113,10 +108,10 @@ TEMPLATE_TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by th
     for (const std::uint64_t addend : codes) {
       const auto c = matrix(instruction.c, side, side, [&](auto, auto) { return addend; });
       std::vector<std::uint64_t> expected;
-      REQUIRE(emulator::chain_gemm::accepts(instruction, width));
+      REQUIRE(emulator::chain_gemm::accepts(instruction, set));
       auto d = c;
       emulator::chain_gemm::multiply(instruction,
-                                     product_of(instruction, side, side, k, a, b, c, d), 2, width);
+                                     product_of(instruction, side, side, k, a, b, c, d), 2, set);
       const auto results = emulator::codes_of(instruction.d, std::as_const(d).data());
       int wrong = 0;
       for (std::int64_t i = 0; i < side; ++i) {

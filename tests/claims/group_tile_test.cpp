@@ -54,7 +54,7 @@ struct Block {
     const auto kept = std::bit_cast<std::uint64_t>(sum) & ~((std::uint64_t{1} << 29) - 1);
     return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(kept)));
   }
-  std::uint64_t by_tile(const MatrixInstruction& instruction, emulator::Width width) const {
+  std::uint64_t by_tile(const MatrixInstruction& instruction, emulator::VectorSet set) const {
     const auto codes = [](const formats::Format& f, const std::vector<std::uint64_t>& list) {
       return matrix(
           f, 1, static_cast<std::int64_t>(list.size()),
@@ -68,7 +68,7 @@ struct Block {
     emulator::MatrixProduct x = product_of(instruction, 1, 1, 64, a_codes, b_codes, c_code, d);
     x.a_scale = {emulator::codes_of(instruction.scale.format, a_scales.data()), 4};
     x.b_scale = {emulator::codes_of(instruction.scale.format, b_scales.data()), 1};
-    emulator::group_gemm::multiply(instruction, x, 1, width);
+    emulator::group_gemm::multiply(instruction, x, 1, set);
     return emulator::codes_of(instruction.d, std::as_const(d).data())[0];
   }
   double group(const MatrixInstruction& instruction, std::size_t g) const {
@@ -243,29 +243,27 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far") {
   }
 }
 
-TEMPLATE_TEST_CASE("group tiles: tiles know what is past the claims' bounds", "[cpu]", Avx512,
-                   Avx2) {
+TEMPLATE_TEST_CASE("group tiles: tiles know what is past the claims' bounds", "[cpu]", Avx512, Avx2,
+                   Neon) {
   if (!can_test(TestType::sets)) return;
-  constexpr auto width =
-      TestType::name == "avx512" ? emulator::Width::widest : emulator::Width::bits_256;
-  REQUIRE(emulator::group_gemm::accepts(nvfp4_instruction(), width));
+  constexpr auto set = TestType::vector_set;
+  REQUIRE(emulator::group_gemm::accepts(nvfp4_instruction(), set));
   std::vector<EdgeBlock> blocks = edge_blocks();
   blocks.push_back({mxfp4_instruction(), subnormal_block()});
   for (const EdgeBlock& x : blocks) {
     INFO(std::string_view(x.instruction.name));
-    CHECK(x.block.by_tile(x.instruction, width) == x.block.by_model(x.instruction));
+    CHECK(x.block.by_tile(x.instruction, set) == x.block.by_model(x.instruction));
   }
 }
 
 TEMPLATE_TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
-  constexpr auto width =
-      TestType::name == "avx512" ? emulator::Width::widest : emulator::Width::bits_256;
+  constexpr auto set = TestType::vector_set;
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
   for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
-    REQUIRE(emulator::group_gemm::accepts(instruction, width));
+    REQUIRE(emulator::group_gemm::accepts(instruction, set));
     std::int64_t wrong = 0;
     for (int turn = 0; turn < 24; ++turn) {
       const Spread s = spread_of(instruction, random);

@@ -12,7 +12,7 @@
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/fused_gemm.hpp"
-#include "emulator/engine/kernels/shared/width.hpp"
+#include "emulator/engine/kernels/shared/vector_set.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
@@ -22,15 +22,15 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
-using emulator::Width;
+using emulator::VectorSet;
 using emulator::fused::FusedInstruction;
 
 /// Instructions with results of FP32's range, one of each arithmetic.
-std::vector<MatrixInstruction> representatives(Width width) {
+std::vector<MatrixInstruction> representatives(VectorSet set) {
   std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
-    if (!emulator::fused_gemm::accepts(instruction, width) ||
+    if (!emulator::fused_gemm::accepts(instruction, set) ||
         instruction.sparsity.group_elements != 0)
       continue;
     const std::optional<FusedInstruction> x = emulator::fused::fused_instruction(instruction);
@@ -58,7 +58,7 @@ std::uint64_t small_addend(Random& random) {
 
 /// Of products with these exponents, every other one zero.
 std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, int b_exponent,
-                        Random& random, Width width) {
+                        Random& random, VectorSet set) {
   constexpr std::int64_t m = 16, n = 64;
   const std::int64_t k = 2 * instruction.shape.k;
   const auto factor = [&](const formats::Format& f, int exponent) {
@@ -77,7 +77,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
                      product_of(instruction, m, n, k, a, b, c, expected), 1);
   std::int64_t wrong = 0;
   emulator::fused_gemm::multiply(instruction, product_of(instruction, m, n, k, a, b, c, got), 1,
-                                 width);
+                                 set);
   for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
   return wrong;
 }
@@ -85,10 +85,10 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
 }  // namespace
 
 TEMPLATE_TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
-  const Width width = TestType::name == "avx512" ? Width::widest : Width::bits_256;
-  const std::vector<MatrixInstruction> instructions = representatives(width);
+  constexpr auto set = TestType::vector_set;
+  const std::vector<MatrixInstruction> instructions = representatives(set);
   Random random(11);
   for (const MatrixInstruction& instruction : instructions) {
     const int lowest_a = std::max(-60, lowest_exponent(instruction.a));
@@ -98,7 +98,7 @@ TEMPLATE_TEST_CASE("exponents below FP32's normal numbers leave no trace in norm
       const int b = std::max(lowest_b, sum - a);
       INFO(std::string_view(instruction.name)
            << " on " << instruction.arch << ", products of 2^" << a + b);
-      CHECK(mismatches(instruction, a, b, random, width) == 0);
+      CHECK(mismatches(instruction, a, b, random, set) == 0);
     }
   }
   CHECK(instructions.size() >= 8);

@@ -9,7 +9,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/kernels/fused/fused_gemm.hpp"
-#include "emulator/engine/kernels/shared/width.hpp"
+#include "emulator/engine/kernels/shared/vector_set.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
@@ -19,7 +19,7 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
-using emulator::Width;
+using emulator::VectorSet;
 using formats::Format;
 
 /// How often a matrix holds what.
@@ -42,7 +42,7 @@ std::uint64_t code(const Format& f, const Mixture& x, Random& random) {
 
 std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_a,
                         const Mixture& of_b, const Mixture& of_c, bool d_is_c, Random& random,
-                        Width width) {
+                        VectorSet set) {
   constexpr std::int64_t m = 11, n = 20;
   const std::int64_t k = 3 * instruction.shape.k,
                      stored = emulator::stored_k(instruction, static_cast<int>(k));
@@ -67,7 +67,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_
     x.a.row_stride = stored;
     x.e = places_of_a;
     if (d == &got) {
-      emulator::fused_gemm::multiply(instruction, x, 2, width);
+      emulator::fused_gemm::multiply(instruction, x, 2, set);
     } else {
       emulator::multiply(emulator::require_engine("reference", instruction), instruction, x, 1);
     }
@@ -82,9 +82,9 @@ std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_
 }  // namespace
 
 TEMPLATE_TEST_CASE("sparse products: specials of B meet what A stores, and nothing else", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
-  const Width width = TestType::name == "avx512" ? Width::widest : Width::bits_256;
+  constexpr auto set = TestType::vector_set;
   constexpr std::array names = {
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
@@ -96,16 +96,16 @@ TEMPLATE_TEST_CASE("sparse products: specials of B meet what A stores, and nothi
   Random random(31);
   for (const char* const name : names) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
-    REQUIRE(emulator::fused_gemm::accepts(instruction, width));
+    REQUIRE(emulator::fused_gemm::accepts(instruction, set));
     INFO(name);
     for (const bool d_is_c : {false, true}) {
-      CHECK(mismatches(instruction, none, few, none, d_is_c, random, width) == 0);
-      CHECK(mismatches(instruction, few, few, few, d_is_c, random, width) == 0);
-      CHECK(mismatches(instruction, many, many, many, d_is_c, random, width) == 0);
+      CHECK(mismatches(instruction, none, few, none, d_is_c, random, set) == 0);
+      CHECK(mismatches(instruction, few, few, few, d_is_c, random, set) == 0);
+      CHECK(mismatches(instruction, many, many, many, d_is_c, random, set) == 0);
       // Sums that overflow before and after an infinity of B, to either side.
-      CHECK(mismatches(instruction, large, few_and_large, large, d_is_c, random, width) == 0);
+      CHECK(mismatches(instruction, large, few_and_large, large, d_is_c, random, set) == 0);
       CHECK(mismatches(instruction, few_and_large, few_and_large, few_and_large, d_is_c, random,
-                       width) == 0);
+                       set) == 0);
     }
   }
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
 # An engine is the fastest that the CPU has, so its name, and the width of its column, vary.
-ENGINE = "(?:auto|reference|portable|avx512|avx2|cpu|host|eigen)"
+ENGINE = "(?:auto|reference|portable|avx512|avx2|neon|cpu|host|eigen)"
 ENGINES = rf"{ENGINE}(?:, {ENGINE})*"
 NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
 

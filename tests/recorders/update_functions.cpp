@@ -1,10 +1,11 @@
 #include <fstream>
 #include <iomanip>
 
+#include "tests/mutation/constant_mutants.hpp"
 #include "tests/mutation/unit_mutants.hpp"
 #include "tests/places.hpp"
 
-/// Writes tests/mutation/unit_vectors.txt anew.
+/// Writes tests/mutation/unit_vectors.txt and tests/mutation/function_vectors.txt anew.
 int main() {
   using namespace guardbit::tests;
   std::ofstream file(in_source("tests/mutation/unit_vectors.txt"));
@@ -14,4 +15,5 @@ int main() {
       << std::hex << std::setfill('0');
   for (const UnitVector& v : search_unit_vectors())
     file << v.form << ' ' << std::setw(8) << v.argument << ' ' << std::setw(8) << v.result << '\n';
+  write_function_survey(search_function_survey());
 }

@@ -48,6 +48,16 @@ TEST_CASE("function shows the steps of a program") {
   CHECK(holds(run_command({"function", "powf", "2", "0.5"}).out, "0x3fb504f3"));
 }
 
+TEST_CASE("function computes as nvcc's options say") {
+  // 1e-40 is 0 for steps that flush.
+  CHECK(holds(run_command({"function", "sqrtf", "1e-40", "--compile", "ftz"}).out, "0x00000000"));
+  CHECK(holds(run_command({"function", "sqrtf", "1e-40"}).out, "0x1e3ce508"));
+  const nlohmann::json fast = json_of({"function", "expf", "--compile", "fast", "1.5", "--json"});
+  CHECK(fast.at("compile") == "fast");
+  CHECK(fast.at("results") == json_of({"function", "__expf", "1.5", "--json"}).at("results"));
+  CHECK(json_of({"function", "expf", "1.5", "--json"}).at("compile") == "default");
+}
+
 TEST_CASE("function computes arrays, with one number for all elements of another") {
   const TemporaryFolder folder;
   const std::vector<float> numbers = {0.5F, 2, -3, 0};
@@ -70,15 +80,66 @@ TEST_CASE("function computes arrays, with one number for all elements of another
   const auto& power = emulator::require_function("sm_90", "powf", "test");
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto code = std::bit_cast<std::uint32_t>(numbers[i]);
-    CHECK(y[i] == exponential.reference(code, 0));
-    CHECK(z[i] == power.reference(code, std::bit_cast<std::uint32_t>(3.0F)));
+    CHECK(y[i] == exponential.reference({code})[0]);
+    CHECK(z[i] == power.reference({code, std::bit_cast<std::uint32_t>(3.0F)})[0]);
   }
+}
+
+TEST_CASE("function takes numbers in the function's format") {
+  const nlohmann::json half =
+      json_of({"function", "hexp(half)", "1", "--json"}).at("results").at(0);
+  CHECK(half.at("x") == "0x3c00");
+  CHECK(json_of({"function", "hexp", "1", "--json"}).at("function") == "hexp(half)");
+  CHECK(half.at("result") == "0x4170");
+  const nlohmann::json wide =
+      json_of({"function", "rcp.approx.ftz.f64", "3", "--json"}).at("results").at(0);
+  CHECK(wide.at("x") == "0x4008000000000000");
+  CHECK(wide.at("result") == "0x3fd5555500000000");
+  CHECK(holds(run_command({"function", "fma.rz.f32", "3", "0x1.8p-3", "1e-9"}).out, "0.5625"));
+  CHECK(holds(run_command({"function", "ex2.approx.f16", "-1.25"}).out, "in fp32"));
+}
+
+TEST_CASE("function computes arrays of every format, packed forms by elements") {
+  const TemporaryFolder folder;
+  const auto compute = [&](const std::string& name, const formats::Format& format,
+                           const std::vector<std::uint64_t>& codes) {
+    const std::string in = folder.path("in.safetensors"), out = folder.path("out.safetensors");
+    formats::write_tensors(
+        in, {},
+        std::vector{formats::tensor_of_codes("x", format, formats::Packing::container,
+                                             {static_cast<std::int64_t>(codes.size())}, codes)});
+    CHECK(run_command({"function", name, in, "-o", out}).status == 0);
+    const formats::TensorFile file = formats::read_tensors(out);
+    REQUIRE(file.find("d") != nullptr);
+    CHECK(file.find("d")->format == format);
+    return formats::codes_of(*file.find("d"));
+  };
+  const std::vector<std::uint64_t> halves = {0x3c00, 0xbc00, 0x4c00};
+  CHECK(compute("ex2.approx.f16x2", formats::fp16, halves) ==
+        std::vector<std::uint64_t>{0x4000, 0x3800, 0x7c00});
+  CHECK(compute("ex2.approx.ftz.bf16", formats::bf16, {0x3f80, 0x0000}) ==
+        std::vector<std::uint64_t>{0x4000, 0x3f80});
+  CHECK(compute("hexp2", formats::bf16, {0x3f80}) == std::vector<std::uint64_t>{0x4000});
+  CHECK(compute("hexp2", formats::fp16, {0x3c00}) == std::vector<std::uint64_t>{0x4000});
+  CHECK(compute("sqrt.rn.f64", formats::fp64, {0x4010000000000000}) ==
+        std::vector<std::uint64_t>{0x4000000000000000});
+}
+
+TEST_CASE("function takes all codes of a 16-bit format") {
+  CHECK(run_command({"function", "ex2.approx.f16", "--digest"}).out ==
+        "ex2.approx.f16 06e37e35cab36717\n");
+  const nlohmann::json errors =
+      json_of({"function", "hsin(bfloat16)", "--errors", "--json"}).at("errors");
+  CHECK(errors.at("largest_ulp").get<double>() < 0.51);
+  CHECK(errors.at("results").get<int>() > 60000);
+  CHECK(errors.at("not_symmetric") == 0);
 }
 
 TEST_CASE("function lists what is known, in order") {
   const nlohmann::json list = json_of({"function", "--list", "--json"}).at("functions");
   CHECK(list.size() == emulator::function_catalogue().size());
-  for (const char* const key : {"function", "arch", "operands", "meaning", "evidence", "source"})
+  for (const char* const key :
+       {"function", "arch", "operands", "format", "meaning", "evidence", "source"})
     CHECK(list.at(0).contains(key));
   CHECK(holds(run_command({"function", "--list"}).out, "tanh.approx.f32"));
 }
@@ -98,10 +159,16 @@ TEST_CASE("function refuses what it cannot take in one line") {
       {{"function", "powf", x, y, "-o", out}, "different shapes"},
       {{"function", "powf", "1"}, "takes 2 numbers"},
       {{"function", "powf", "--digest"}, "two operands"},
+      {{"function", "fma.rn.f16", "--digest"}, "three operands"},
+      {{"function", "sqrt.rn.f64", "--errors"}, "too many numbers"},
+      {{"function", "ex2.approx.f16", x, "-o", out}, "takes fp16, not fp32"},
+      {{"function", "fma.rn.f16", "1", "2"}, "takes 3 numbers"},
       {{"function", "powf", "--errors"}, "two operands"},
       {{"function", "expf", "1", "--digest"}, "--digest"},
       {{"function", "expf", "1", "--arch", "cdna3"}, "sm_90"},
       {{"function", "expf", "1", "--toolkit", "12.4"}, "13.0"},
+      {{"function", "expf", "1", "--compile", "quick"}, "default, ftz, fast"},
+      {{"function", "ex2.approx.f32", "1", "--compile", "fast"}, "is an instruction"},
       {{"function", "expf", "--list"}, "--list"}};
   for (const auto& [words, text] : cases) {
     const CommandResult result = run_command(words);

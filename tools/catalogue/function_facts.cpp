@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "emulator/functions/function_digest.hpp"
+#include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/words.hpp"
 #include "formats/text.hpp"
@@ -20,6 +21,7 @@ namespace {
 using emulator::Function;
 using emulator::FunctionErrors;
 using emulator::ProgramStep;
+using formats::Format;
 namespace mufu = emulator::mufu;
 
 const Columns<Function>& function_columns() {
@@ -27,6 +29,7 @@ const Columns<Function>& function_columns() {
       {"function", "function", Side::left, [](const Function& f) { return f.name; }, {}, 0, true},
       {"arch", "machine", Side::left, [](const Function& f) { return f.arch; }},
       {"operands", "operands", Side::right, [](const Function& f) { return f.operands; }},
+      {"format", "format", Side::left, [](const Function& f) { return operand_formats_text(f); }},
       {"meaning", "computes", Side::left, [](const Function& f) { return f.meaning; }},
       {"evidence", "evidence", Side::left,
        [](const Function& f) { return formats::word_of(f.evidence.basis); }},
@@ -34,9 +37,15 @@ const Columns<Function>& function_columns() {
   return columns;
 }
 
-std::string decimal_text(std::uint32_t code) { return formats::shortest_text(formats::fp32, code); }
-std::string code_text(std::uint32_t code) { return formats::hex_text(formats::fp32, code); }
-std::string number_text(std::uint32_t code) { return code_text(code) + "  " + decimal_text(code); }
+std::string decimal_text(std::uint64_t code, const Format& format = formats::fp32) {
+  return formats::shortest_text(format, code);
+}
+std::string code_text(std::uint64_t code, const Format& format = formats::fp32) {
+  return formats::hex_text(format, code);
+}
+std::string number_text(std::uint64_t code, const Format& format = formats::fp32) {
+  return code_text(code, format) + "  " + decimal_text(code, format);
+}
 
 /// A double with so many digits after the point, or significant ones.
 std::string fixed_text(double x, int digits) {
@@ -57,8 +66,10 @@ std::string double_text(double x) {
   return text;
 }
 
-std::uint32_t rounded(double exact) {
-  return emulator::with_one_nan(std::bit_cast<std::uint32_t>(static_cast<float>(exact)));
+std::uint64_t rounded(double exact, const Format& format) {
+  constexpr formats::Overflow one_nan = {.nan = formats::Overflow::Nan::all_ones};
+  return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(exact), format,
+                          formats::Rounding::nearest_even, one_nan);
 }
 
 void print_fact(const std::string& label, const std::string& text) {
@@ -73,23 +84,38 @@ std::string step_text(const mufu::FormStep& step) {
              : word + " " + decimal_text(std::bit_cast<std::uint32_t>(step.constant));
 }
 
-/// The unit's part of a result.
+/// The unit's part of a result: its argument in FP32, and the steps around it.
 struct UnitPart {
+  const mufu::UnitFunction* function;
   mufu::Scaling steps;
   std::uint32_t argument;
+  /// of a high word, beside the argument
+  int scale;
   mufu::Evaluation evaluation;
 };
 
-UnitPart unit_part(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
-  const mufu::Scaling steps = mufu::scaling_of(form, x);
-  const std::uint32_t argument = bits(mufu::apply(steps.before, emulator::ReferenceNumber::of(x)));
-  return {steps, argument, mufu::evaluate(*form.function, argument)};
+UnitPart unit_part(const Function& function, std::uint64_t x) {
+  if (function.formatted_form != nullptr) {
+    const mufu::UnitFunction& f = *function.formatted_form->function;
+    const mufu::UnitArgument argument = mufu::unit_argument(*function.formatted_form, x);
+    return {&f, {}, argument.code, argument.exponent, mufu::evaluate(f, argument.code)};
+  }
+  const mufu::SpecialFunctionForm& form = *function.form;
+  const auto code = static_cast<std::uint32_t>(x);
+  const mufu::Scaling steps = mufu::scaling_of(form, code);
+  const std::uint32_t argument =
+      bits(mufu::apply(steps.before, emulator::ReferenceNumber::of(code)));
+  return {form.function, steps, argument, 0, mufu::evaluate(*form.function, argument)};
 }
 
-void print_unit(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
-  const mufu::UnitFunction& f = *form.function;
-  const UnitPart part = unit_part(form, x);
+void print_unit(const Function& function, std::uint64_t x) {
+  const UnitPart part = unit_part(function, x);
+  const mufu::UnitFunction& f = *part.function;
   const mufu::Evaluation& e = part.evaluation;
+  if (function.formatted_form != nullptr)
+    print_fact("in fp32",
+               number_text(part.argument) +
+                   (part.scale == 0 ? "" : ", result times 2^" + std::to_string(part.scale)));
   if (part.steps.before.operation != mufu::StepOperation::none)
     print_fact("before", step_text(part.steps.before) + ": " + number_text(part.argument));
   if (e.special != mufu::Special::none) {
@@ -126,13 +152,13 @@ void print_unit(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
     print_fact("after", step_text(part.steps.after));
 }
 
-nlohmann::ordered_json unit_json(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
-  const UnitPart part = unit_part(form, x);
+nlohmann::ordered_json unit_json(const Function& function, std::uint64_t x) {
+  const UnitPart part = unit_part(function, x);
   const mufu::Evaluation& e = part.evaluation;
   nlohmann::ordered_json j = {{"argument", code_text(part.argument)},
                               {"special", formats::word_of(e.special)}};
   if (e.special == mufu::Special::none) {
-    const mufu::UnitFunction& f = *form.function;
+    const mufu::UnitFunction& f = *part.function;
     const mufu::Interpolator& table = f.binades[static_cast<std::size_t>(e.binade)];
     const mufu::Place place = mufu::place_of(table, e.reduced.fraction);
     const mufu::Segment& s = table.segments[place.segment];
@@ -149,7 +175,7 @@ nlohmann::ordered_json unit_json(const mufu::SpecialFunctionForm& form, std::uin
   return j;
 }
 
-std::vector<ProgramStep> steps_of(const FunctionResult& r) { return r.function->steps(r.x, r.y); }
+std::vector<ProgramStep> steps_of(const FunctionResult& r) { return r.function->steps(r.operands); }
 
 void print_steps(const FunctionResult& r) {
   Table table("rllll");
@@ -158,12 +184,12 @@ void print_steps(const FunctionResult& r) {
   for (const ProgramStep& step : steps_of(r)) {
     std::string codes, numbers;
     for (int i = 0; i < step.operands; ++i) {
-      const std::uint32_t code = step.arguments.at(static_cast<std::size_t>(i));
-      codes += (i == 0 ? "" : " ") + code_text(code);
-      numbers += (i == 0 ? "" : ", ") + decimal_text(code);
+      const std::uint64_t code = step.arguments.at(static_cast<std::size_t>(i));
+      codes += (i == 0 ? "" : " ") + code_text(code, step.format);
+      numbers += (i == 0 ? "" : ", ") + decimal_text(code, step.format);
     }
     table.add({std::to_string(++count), std::string(step.operation), codes, numbers,
-               number_text(step.result)});
+               number_text(step.result, step.format)});
   }
   table.print(std::cout);
 }
@@ -173,10 +199,10 @@ nlohmann::ordered_json steps_json(const FunctionResult& r) {
   for (const ProgramStep& step : steps_of(r)) {
     nlohmann::ordered_json arguments = nlohmann::ordered_json::array();
     for (int i = 0; i < step.operands; ++i)
-      arguments.push_back(code_text(step.arguments.at(static_cast<std::size_t>(i))));
+      arguments.push_back(code_text(step.arguments.at(static_cast<std::size_t>(i)), step.format));
     all.push_back({{"operation", step.operation},
                    {"arguments", arguments},
-                   {"result", code_text(step.result)}});
+                   {"result", code_text(step.result, step.format)}});
   }
   return all;
 }
@@ -196,57 +222,99 @@ nlohmann::ordered_json functions_json(const std::vector<Function>& functions) {
   return function_columns().json_list(functions);
 }
 
-FunctionResult function_result(const Function& function, std::uint32_t x, std::uint32_t y) {
-  const auto number = [](std::uint32_t code) { return double{std::bit_cast<float>(code)}; };
-  return {&function, x, y, function.reference(x, y), function.in_doubles(number(x), number(y))};
+std::string operand_formats_text(const Function& function) {
+  std::string text = formats::name_of(function.formats.operands[0]);
+  for (std::size_t i = 1; i < function.operands; ++i)
+    if (function.formats.operands.at(i) != function.formats.operands[0])
+      text += ", " + formats::name_of(function.formats.operands.at(i));
+  return text;
 }
 
-void print_result(const FunctionResult& r) {
-  std::cout << paint(r.function->name, Colour::bold) << '\n';
-  print_fact("computes", std::string(r.function->meaning));
-  print_fact("x", number_text(r.x));
-  if (r.function->operands == 2) print_fact("y", number_text(r.y));
-  if (r.function->form != nullptr) {
-    print_unit(*r.function->form, r.x);
-  } else {
+FunctionResult function_result(const Function& function, const emulator::OperandCodes& operands) {
+  std::array<double, emulator::most_operands> numbers{};
+  for (std::size_t i = 0; i < function.operands; ++i)
+    numbers.at(i) = emulator::double_of(function.formats.operands.at(i), operands.at(i));
+  return {&function, operands, function.reference(operands), function.in_doubles(numbers)};
+}
+
+namespace {
+
+/// The unit's or the program's steps, where there are any.
+void print_how(const FunctionResult& r) {
+  const Function& f = *r.function;
+  if (f.form != nullptr || f.formatted_form != nullptr) {
+    print_unit(f, r.operands[0]);
+  } else if (!steps_of(r).empty()) {
     print_steps(r);
   }
-  print_fact("result", paint(number_text(r.result), Colour::bold));
-  print_fact("exactly", library_text(r.exact));
-  const double error = emulator::error_in_ulp(r.result, r.exact);
+}
+
+void print_result(const FunctionResult& r, std::size_t i) {
+  const Format& format = r.function->formats.results.at(i);
+  const std::uint64_t code = r.results.at(i);
+  const double exact = r.exact.at(i);
+  print_fact(i == 0 ? "result" : "result d1", paint(number_text(code, format), Colour::bold));
+  print_fact("exactly", library_text(exact));
+  const double error = emulator::error_in_ulp(format, code, exact);
   if (!std::isfinite(error)) return;
   print_fact("error", fixed_text(error, 3) + " ulp" +
-                          (rounded(r.exact) == r.result
+                          (rounded(exact, format) == code
                                ? ", correctly rounded"
-                               : "; correctly rounded it is " + number_text(rounded(r.exact))));
+                               : "; correctly rounded it is " +
+                                     number_text(rounded(exact, format), format)));
+}
+
+/// Keys of the second result end in `suffix`.
+void add_result(nlohmann::ordered_json& j, const FunctionResult& r, std::size_t i,
+                const std::string& suffix) {
+  const Format& format = r.function->formats.results.at(i);
+  const std::uint64_t code = r.results.at(i);
+  const double exact = r.exact.at(i);
+  j["result" + suffix] = code_text(code, format);
+  j["value" + suffix] = decimal_text(code, format);
+  j["exact" + suffix] = library_text(exact);
+  j["correctly_rounded" + suffix] = code_text(rounded(exact, format), format);
+  const double error = emulator::error_in_ulp(format, code, exact);
+  j["error_in_ulp" + suffix] = std::isfinite(error)
+                                   ? nlohmann::ordered_json(std::round(error * 1e4) / 1e4)
+                                   : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+void print_result(const FunctionResult& r) {
+  const Function& f = *r.function;
+  std::cout << paint(f.name, Colour::bold) << '\n';
+  print_fact("computes", std::string(f.meaning));
+  for (std::size_t i = 0; i < f.operands; ++i)
+    print_fact(emulator::operand_names.at(i),
+               number_text(r.operands.at(i), f.formats.operands.at(i)));
+  print_how(r);
+  for (std::size_t i = 0; i < f.results; ++i) print_result(r, i);
 }
 
 nlohmann::ordered_json result_json(const FunctionResult& r) {
-  nlohmann::ordered_json j = {{"x", code_text(r.x)}};
-  if (r.function->operands == 2) j["y"] = code_text(r.y);
-  j["result"] = code_text(r.result);
-  j["value"] = decimal_text(r.result);
-  j["exact"] = library_text(r.exact);
-  j["correctly_rounded"] = code_text(rounded(r.exact));
-  const double error = emulator::error_in_ulp(r.result, r.exact);
-  j["error_in_ulp"] = std::isfinite(error) ? nlohmann::ordered_json(std::round(error * 1e4) / 1e4)
-                                           : nlohmann::ordered_json(nullptr);
-  if (r.function->form != nullptr) {
-    j["unit"] = unit_json(*r.function->form, r.x);
+  const Function& f = *r.function;
+  nlohmann::ordered_json j;
+  for (std::size_t i = 0; i < f.operands; ++i)
+    j[emulator::operand_names.at(i)] = code_text(r.operands.at(i), f.formats.operands.at(i));
+  for (std::size_t i = 0; i < f.results; ++i) add_result(j, r, i, i == 0 ? "" : "_d1");
+  if (f.form != nullptr || f.formatted_form != nullptr) {
+    j["unit"] = unit_json(f, r.operands[0]);
   } else {
     j["steps"] = steps_json(r);
   }
   return j;
 }
 
-void print_errors(const FunctionErrors& errors) {
+void print_errors(const Function& function, const FunctionErrors& errors) {
   const auto count = [](std::uint64_t n) { return std::to_string(n); };
   const double share = errors.results == 0 ? 0
                                            : static_cast<double>(errors.correctly_rounded) /
                                                  static_cast<double>(errors.results);
   print_fact("results", count(errors.results) + " in the normal range");
-  print_fact("largest",
-             fixed_text(errors.largest, 4) + " ulp, of " + number_text(errors.largest_at));
+  print_fact("largest", fixed_text(errors.largest, 4) + " ulp, of " +
+                            number_text(errors.largest_at, function.formats.operands[0]));
   print_fact("rounded",
              count(errors.correctly_rounded) + " correctly, " + fixed_text(100 * share, 4) + " %");
   print_fact("unlike", count(errors.unlike) + " others: flushed, or of another kind");
@@ -266,11 +334,11 @@ void print_errors(const FunctionErrors& errors) {
   table.print(std::cout);
 }
 
-nlohmann::ordered_json errors_json(const FunctionErrors& errors) {
+nlohmann::ordered_json errors_json(const Function& function, const FunctionErrors& errors) {
   return {{"results", errors.results},
           {"correctly_rounded", errors.correctly_rounded},
           {"largest_ulp", errors.largest},
-          {"largest_at", code_text(errors.largest_at)},
+          {"largest_at", code_text(errors.largest_at, function.formats.operands[0])},
           {"unlike", errors.unlike},
           {"not_monotonic", errors.not_monotonic},
           {"not_symmetric", errors.not_symmetric},

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "emulator/functions/function.hpp"
+#include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_errors.hpp"
 
 // What is said of functions of the catalogue: lists, one result taken apart, errors.
@@ -15,21 +16,25 @@ namespace guardbit::tools {
 void print_functions(const std::vector<emulator::Function>& functions, bool as_markdown);
 nlohmann::ordered_json functions_json(const std::vector<emulator::Function>& functions);
 
-/// How one result came about. y does not count for functions of one number.
+/// How one evaluation came about.
 struct FunctionResult {
   const emulator::Function* function = nullptr;
-  std::uint32_t x = 0, y = 0;
-  std::uint32_t result = 0;
+  emulator::OperandCodes operands{};
+  emulator::ResultCodes results{};
   /// by the host's doubles
-  double exact = 0;
+  std::array<double, emulator::most_results> exact{};
 };
-FunctionResult function_result(const emulator::Function& function, std::uint32_t x,
-                               std::uint32_t y);
+FunctionResult function_result(const emulator::Function& function,
+                               const emulator::OperandCodes& operands);
 void print_result(const FunctionResult& r);
 nlohmann::ordered_json result_json(const FunctionResult& r);
 
-void print_errors(const emulator::FunctionErrors& errors);
-nlohmann::ordered_json errors_json(const emulator::FunctionErrors& errors);
+void print_errors(const emulator::Function& function, const emulator::FunctionErrors& errors);
+nlohmann::ordered_json errors_json(const emulator::Function& function,
+                                   const emulator::FunctionErrors& errors);
+
+/// "fp32", or of several formats all of them.
+std::string operand_formats_text(const emulator::Function& function);
 
 /// "a50b3c", so many digits.
 std::string hex_digits(std::uint64_t word, int digits);

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "tools/catalogue/function_facts.hpp"
@@ -38,42 +40,51 @@ using formats::Error;
 using formats::Tensor;
 
 struct FunctionOptions {
-  std::string name, arch = "sm_90", toolkit, output;
+  std::string name, arch = "sm_90", toolkit, compile = "default", output;
   std::vector<std::string> arguments;
   bool list = false, digest = false, errors = false, json = false, markdown = false;
   int threads = 0;
 };
 
-/// The code that a word of a number means, rounded to FP32; nothing where it is none.
-std::optional<std::uint32_t> code_of_number(const std::string& word) {
+/// The code that a word of a number means, rounded to a format; nothing where it is none.
+std::optional<std::uint64_t> code_of_number(const std::string& word,
+                                            const formats::Format& format) {
   try {
     const formats::ParsedValue value = formats::parse_value(word, "function");
-    const auto code = static_cast<std::uint32_t>(
-        value.format == formats::fp32 ? value.code : formats::encode(formats::fp32, value.value));
-    return code;
+    return value.format == format ? value.code : formats::encode(format, value.value);
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
+/// "two", "three", "four".
+std::string counted_word(std::size_t n) {
+  constexpr std::array<const char*, emulator::most_operands> words = {"one", "two", "three",
+                                                                      "four"};
+  return words.at(n - 1);
+}
+
 nlohmann::ordered_json heading(const Function& function, int toolkit) {
   return {{"function", function.name},
           {"arch", function.arch},
+          {"compile", formats::word_of(function.compile)},
           {"toolkit", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
 }
 
 // ---- Values ----
 
 void show_values(const Function& function, const FunctionOptions& options,
-                 const std::vector<std::uint32_t>& codes, nlohmann::ordered_json document) {
-  const auto operands = static_cast<std::size_t>(function.operands);
+                 const std::vector<std::uint64_t>& codes, nlohmann::ordered_json document) {
+  const std::size_t operands = function.operands;
   if (codes.size() % operands != 0) {
     throw Error("function", std::string(function.name) + " takes " + std::to_string(operands) +
                                 " numbers, " + std::to_string(codes.size()) + " were given");
   }
   document["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < codes.size(); i += operands) {
-    const FunctionResult result = function_result(function, codes[i], codes[i + operands - 1]);
+    emulator::OperandCodes these{};
+    std::copy_n(codes.begin() + static_cast<std::ptrdiff_t>(i), operands, these.begin());
+    const FunctionResult result = function_result(function, these);
     if (options.json) {
       document["results"].push_back(result_json(result));
     } else {
@@ -89,25 +100,23 @@ void show_values(const Function& function, const FunctionOptions& options,
 /// An operand of the command line: an array, or one number for all elements.
 struct FunctionArgument {
   std::string place;
-  std::vector<std::uint32_t> codes;
+  std::vector<std::uint64_t> codes;
   /// nothing: a number of the command line
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-FunctionArgument read_argument(const Function& function, const std::string& word,
-                               const char* tensor) {
-  if (const auto code = code_of_number(word)) return {word, {*code}, {}};
+FunctionArgument read_argument(const Function& function, const std::string& word, std::size_t i) {
+  const formats::Format& format = function.formats.operands.at(i);
+  if (const auto code = code_of_number(word, format)) return {word, {*code}, {}};
   if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
-  const Tensor array = read_operand("", tensor, word, formats::fp32);
-  if (array.format != formats::fp32) {
-    throw Error(formats::printable(word),
-                std::string(function.name) + " takes fp32, not " + formats::name_of(array.format));
+  const Tensor array = read_operand("", emulator::operand_names.at(i), word, format);
+  if (array.format != format) {
+    throw Error(formats::printable(word), std::string(function.name) + " takes " +
+                                              formats::name_of(format) + ", not " +
+                                              formats::name_of(array.format));
   }
-  FunctionArgument operand = {word, {}, array.shape};
-  operand.codes.resize(static_cast<std::size_t>(formats::element_count(array.shape)));
-  formats::unpack_codes(array.bytes, array.format, array.packing, operand.codes);
-  return operand;
+  return {word, formats::codes_of(array), array.shape};
 }
 
 /// The shape of the results: that of the operands, of which scalars count for all elements.
@@ -126,38 +135,51 @@ std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& oper
   return shape;
 }
 
+/// The overload of a name without its type: that of the first array's format.
+const Function& overload_of(const Function& function, const FunctionOptions& options) {
+  if (options.name == function.name) return function;
+  for (std::size_t i = 0; i < std::min(function.operands, options.arguments.size()); ++i) {
+    const std::string& word = options.arguments[i];
+    if (code_of_number(word, formats::fp16)) continue;
+    const Tensor array = read_operand("", emulator::operand_names.at(i), word, formats::fp16);
+    return array.format == formats::bf16
+               ? emulator::require_function(options.arch, options.name + "(bfloat16)", "function")
+               : function;
+  }
+  return function;
+}
+
 void compute_arrays(const Function& function, const FunctionOptions& options,
                     nlohmann::ordered_json document) {
-  const auto wanted = static_cast<std::size_t>(function.operands);
+  const std::size_t wanted = function.operands;
   if (options.arguments.size() != wanted) {
     throw Error("function", std::string(function.name) + " takes " + counted(wanted, "operand") +
                                 ", " + std::to_string(options.arguments.size()) + " were given");
   }
   std::vector<FunctionArgument> operands;
   for (std::size_t i = 0; i < wanted; ++i)
-    operands.push_back(read_argument(function, options.arguments[i], i == 0 ? "x" : "y"));
+    operands.push_back(read_argument(function, options.arguments[i], i));
   const std::vector<std::int64_t> shape = common_shape(operands);
   const auto count = static_cast<std::size_t>(formats::element_count(shape));
-  for (FunctionArgument& x : operands)
+  std::vector<std::vector<std::uint64_t>> codes;
+  for (FunctionArgument& x : operands) {
     if (x.codes.size() == 1) x.codes.resize(count, x.codes[0]);
-  std::vector<std::uint32_t> results(count);
-  formats::parallel_for(count, 1 << 16, options.threads, [&](std::size_t begin, std::size_t end) {
-    const auto part = [&](const std::vector<std::uint32_t>& codes) {
-      return std::span(codes).subspan(begin, end - begin);
-    };
-    function.run(part(operands[0].codes),
-                 wanted == 2 ? part(operands[1].codes) : emulator::FunctionCodes{},
-                 std::span(results).subspan(begin, end - begin));
-  });
-  const Tensor d =
-      formats::tensor_of_codes("d", formats::fp32, formats::Packing::container, shape, results);
-  formats::write_tensors(options.output, {}, std::vector{d});
+    codes.push_back(std::move(x.codes));
+  }
+  const auto results = emulator::function_results(function, codes, options.threads);
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    tensors.push_back(formats::tensor_of_codes(emulator::result_names.at(i),
+                                               function.formats.results.at(i),
+                                               formats::Packing::container, shape, results[i]));
+  formats::write_tensors(options.output, {}, tensors);
   if (!options.json) {
-    std::cout << function.name << " of " << counted(count, "number") << ": "
-              << formats::printable(options.output) << '\n';
+    std::cout << function.name << " of " << counted(count, "number") << ", engine "
+              << function.engine << ": " << formats::printable(options.output) << '\n';
     return;
   }
   document["elements"] = count;
+  document["engine"] = function.engine;
   document["file"] = options.output;
   print_json(document);
 }
@@ -166,20 +188,20 @@ void compute_arrays(const Function& function, const FunctionOptions& options,
 
 void require_one_operand(const Function& function, const std::string& option) {
   if (function.operands == 1) return;
-  throw Error(option,
-              std::string(function.name) +
-                  " has two operands, too many pairs to try them all: only functions of one "
-                  "number have it");
+  throw Error(option, std::string(function.name) + " has " + counted_word(function.operands) +
+                          " operands, too many to try them all: only functions of one "
+                          "number have it");
 }
 
 void print_digest(const Function& function, const FunctionOptions& options,
                   nlohmann::ordered_json document) {
   require_one_operand(function, "--digest");
   const EndAtOnce interruption;
-  ProgressLine line("digest", std::size_t{1} << 32);
+  ProgressLine line("digest", std::size_t{1} << emulator::input_bits(function));
   const std::uint64_t digest = emulator::function_digest(
       function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
   document["digest"] = hex_digits(digest, 16);
+  document["engine"] = function.engine;
   options.json ? print_json(document)
                : void(std::cout << function.name << " " << hex_digits(digest, 16) << '\n');
 }
@@ -187,17 +209,21 @@ void print_digest(const Function& function, const FunctionOptions& options,
 void show_errors(const Function& function, const FunctionOptions& options,
                  nlohmann::ordered_json document) {
   require_one_operand(function, "--errors");
+  const formats::Format& format = function.formats.operands[0];
+  if (formats::bits(format) > 32)
+    throw Error("--errors", std::string(function.name) + " takes " + formats::name_of(format) +
+                                ", which has too many numbers to try them all");
   const EndAtOnce interruption;
-  ProgressLine line("errors", std::size_t{0xff000000});
+  ProgressLine line("errors", std::size_t{2} * formats::infinity_code(format));
   const emulator::FunctionErrors errors = emulator::function_errors(
       function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
   if (options.json) {
-    document["errors"] = errors_json(errors);
+    document["errors"] = errors_json(function, errors);
     print_json(document);
     return;
   }
   std::cout << paint(function.name, Colour::bold) << "  " << function.meaning << '\n';
-  print_errors(errors);
+  print_errors(function, errors);
 }
 
 int checked_toolkit(const FunctionOptions& options) {
@@ -209,18 +235,21 @@ int checked_toolkit(const FunctionOptions& options) {
 
 void run(const CLI::App& command, const FunctionOptions& options) {
   const int toolkit = checked_toolkit(options);
+  const auto compile =
+      formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {
     refuse_unread(command, {"--digest", "--errors", "--output"}, "without --list");
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
-    const auto& all = emulator::function_catalogue();
+    const auto& all = emulator::function_catalogue(compile);
     options.json ? print_json({{"functions", functions_json(all)}})
                  : print_functions(all, options.markdown);
     return;
   }
   refuse_unread(command, {"--markdown"}, "with --list");
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
-  const Function& function = emulator::require_function(options.arch, options.name, "function");
+  const Function& function =
+      emulator::require_function(options.arch, options.name, "function", compile);
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");
@@ -234,10 +263,14 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   }
   if (options.arguments.empty())
     throw Error("function", "needs a number or a file, --digest or --errors");
-  if (!options.output.empty()) return compute_arrays(function, options, document);
-  std::vector<std::uint32_t> codes;
+  if (!options.output.empty()) {
+    const Function& overload = overload_of(function, options);
+    return compute_arrays(overload, options, heading(overload, toolkit));
+  }
+  std::vector<std::uint64_t> codes;
   for (const std::string& word : options.arguments) {
-    const auto code = code_of_number(word);
+    const auto code =
+        code_of_number(word, function.formats.operands.at(codes.size() % function.operands));
     if (!code) {
       if (std::filesystem::exists(word))
         throw Error("function", "arrays need -o, where results go");
@@ -268,18 +301,27 @@ void add_function(CLI::App& app, int&) {
       ->add_option("-o,--output", options->output, "Where results go: .npy, .npz or .safetensors")
       ->type_name("FILE");
   command->add_flag("--digest", options->digest,
-                    "Print the digest of all 2^32 results (docs/FUNCTIONS.md)");
+                    "Print the digest of all results: of 2^32 inputs, of a 16-bit format 2^16 "
+                    "(docs/FUNCTIONS.md)");
   command->add_flag("--errors", options->errors,
-                    "Errors over all 2^32 inputs: the largest, how many are correctly rounded");
+                    "Errors over all inputs: the largest, how many are correctly rounded");
   command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command
+      ->add_option("--compile", options->compile,
+                   "How nvcc compiles CUDA's functions: default, ftz (-ftz=true) or fast "
+                   "(-use_fast_math)")
+      ->type_name("MODE");
   command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Of --list: print the table of the documents");
   command->footer(
-      "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to fp32.\n"
+      "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to the function's format.\n"
       "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"
-      "Example: guardbit function expf x.npy -o y.npy");
+      "CUDA's functions of halves have their type in parentheses, as hexp(half) and hexp(bfloat16); without it the arrays say which.\n"
+      "A packed form (f16x2) computes the elements of arrays as its form of one element does.\n"
+      "Example: guardbit function expf x.npy -o y.npy\n"
+      "Example: guardbit function expf --compile fast 1.5");
   command->callback([options, command] { run(*command, *options); });
 }
 

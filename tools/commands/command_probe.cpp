@@ -22,6 +22,7 @@
 #include "tools/console/print_json.hpp"
 #include "tools/plot/picture_file.hpp"
 #include "tools/plot/sum_tree_picture.hpp"
+#include "tools/products/function_probe_report.hpp"
 #include "tools/products/probe_report.hpp"
 #include "tools/products/spec_file.hpp"
 #include "tools/products/user_kernel.hpp"
@@ -46,6 +47,8 @@ struct ProbeOptions {
   PlotOptions plot;
   std::vector<std::string> specs;
   bool json = false;
+  bool is_function = false;
+  std::size_t operands = 1, results = 1;
 };
 
 BlackBox box_of_kernel(const ProbeOptions& options, const Interruption& interruption) {
@@ -71,6 +74,31 @@ BlackBox box_of_kernel(const ProbeOptions& options, const Interruption& interrup
 void write_text(const std::string& path, const std::string& text) {
   if (path.empty()) return;
   formats::write_file(path, text);
+}
+
+constexpr int status_not_found = 1;
+
+/// Returns the exit status.
+int run_function(const ProbeOptions& options) {
+  if (options.kernel.command.empty()) throw Error("--function", "needs --exec COMMAND");
+  const auto format = [](const std::string& option, const std::string& name) {
+    return formats::require_format(name, option);
+  };
+  FunctionProbeReport report;
+  report.unit = formats::printable(options.kernel.command);
+  report.shape = {options.operands,
+                  options.results,
+                  options.a.empty() ? formats::fp32 : format("--a", options.a),
+                  {}};
+  report.shape.result = options.d.empty() ? report.shape.operand : format("--d", options.d);
+  const std::string arch = options.arch.empty() ? "sm_90" : options.arch;
+  emulator::require_page(arch, "--arch");
+  const Interruption interruption;
+  report.questions = emulator::function_questions(report.shape, options.seed);
+  report.answers = run_user_function(options.kernel, report.shape, report.questions, interruption);
+  report.fits = emulator::fit_functions(report.shape, arch, report.questions, report.answers);
+  options.json ? print_json(function_probe_json(report)) : print_function_probe(std::cout, report);
+  return report.is_found() ? 0 : status_not_found;
 }
 
 /// Returns the exit status.
@@ -124,7 +152,6 @@ int run(ProbeOptions options) {
   }
   if (options.plot.asked() && !has_tree)
     throw Error("--plot", "there is no tree to draw: " + report.tree_note);
-  constexpr int status_not_found = 1;
   if (options.output.empty() || report.explained) return 0;
   std::cerr << "guardbit: " << formats::printable(options.output)
             << ": not written: no arithmetic of the model gives every answer\n";
@@ -149,6 +176,16 @@ void add_probe(CLI::App& app, int& status) {
       "--exec", options->kernel.command,
       "The unit: a program of yours, started as COMMAND IN OUT; "
       "it reads a [T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT");
+  command->add_flag(
+      "--function", options->is_function,
+      "The program computes a function of numbers: which one? It reads x [T], and y, z, w "
+      "where it has more operands, and writes d [T]; --a and --d are their formats (fp32)");
+  command->add_option("--operands", options->operands, "With --function: how many (default: 1)")
+      ->check(CLI::Range(std::size_t{1}, emulator::most_operands));
+  command
+      ->add_option("--results", options->results,
+                   "With --function: 2 where the program writes d1, too (default: 1)")
+      ->check(CLI::Range(std::size_t{1}, emulator::most_results));
   command->add_option("--a", options->a, "With --exec: format of A");
   command->add_option("--b", options->b, "Format of B (default: A's)");
   command->add_option("--c", options->c, "Format of C; none: the program has no C (default)");
@@ -189,8 +226,18 @@ void add_probe(CLI::App& app, int& status) {
       "The probe knows only the unit's answers; it compares with the catalogue at the end.\n"
       "Example: guardbit probe --engine reference --arch sm_90 --instruction mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
-      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --plot tree.pdf");
+      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --plot tree.pdf\n"
+      "Example: guardbit probe --function --exec ./my_exp --a fp32");
   command->callback([options, command, &status] {
+    if (options->is_function) {
+      refuse_unread(*command,
+                    {"--instruction", "--engine", "--toolkit", "--spec", "--b", "--c", "--k", "--m",
+                     "--n", "--row", "--column", "--output", "--plot", "--dot"},
+                    "without --function");
+      status = run_function(*options);
+      return;
+    }
+    refuse_unread(*command, {"--operands", "--results"}, "with --function");
     if (!options->instruction.empty())
       refuse_unread(
           *command,

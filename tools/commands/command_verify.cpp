@@ -151,7 +151,7 @@ void add_verify(CLI::App& app, int& status) {
   command
       ->add_option(
           "CAPTURE", options->files,
-          "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
+          "Capture files of kind instruction, dot or function, or with --plan of kind gemm or conv2d")
       ->required();
   command->add_option("--plan", options->how.plan,
                       "The files are of kind gemm or conv2d: execute them by this plan");

@@ -17,6 +17,7 @@
 #include "gpu/operands/sass_table.hpp"
 #include "gpu/validation/device_capture.hpp"
 #include "tools/gpu/gpu_commands.hpp"
+#include "tools/gpu/gpu_functions.hpp"
 
 namespace guardbit::tools {
 
@@ -29,6 +30,8 @@ struct Options {
   std::string folder;        // many into a folder
   std::string only;
   std::string sass;
+  std::string function;
+  std::uint32_t inputs = 4096;
   std::uint64_t seed = 20261120;
   bool mixed = false;
   bool refresh = false;
@@ -183,6 +186,11 @@ void add_gpu_record(CLI::App& gpu, int& status) {
       "record", "Record what this machine's tensor core computes, as capture files");
   command->add_option("INSTRUCTION", options->name, "One instruction; see 'guardbit gpu list'");
   command->add_option("-o,--output", options->output, "The capture file of that instruction");
+  command->add_option("--function", options->function,
+                      "A function of numbers instead, as ex2.approx.ftz.f32");
+  command->add_option("--inputs", options->inputs, "With --function: how many")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
   command->add_option("--into", options->folder,
                       "Existing folder for the captures of all instructions instead");
   command->add_option("--only", options->only,
@@ -198,8 +206,17 @@ void add_gpu_record(CLI::App& gpu, int& status) {
   command->footer(
       "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
       "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 -o wgmma.safetensors\n"
+      "         guardbit gpu record --function fma.rz.f32 -o fma.safetensors\n"
       "         guardbit gpu record --mixed --refresh --into tests/golden/h200/wgmma");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &status] {
+    if (options->function.empty()) {
+      status = run(*options);
+      return;
+    }
+    if (options->output.empty() || !options->name.empty() || !options->folder.empty())
+      throw formats::Error("--function", "needs --output, and nothing else");
+    record_function(options->function, options->output, options->inputs);
+  });
 }
 
 }  // namespace guardbit::tools

@@ -23,6 +23,7 @@
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
+#include "tools/gpu/gpu_functions.hpp"
 #include "tools/gpu/provenance.hpp"
 
 namespace guardbit::tools {
@@ -37,7 +38,7 @@ constexpr int exit_mismatch = 1;
 
 struct Options {
   std::vector<std::string> names;
-  bool all = false, json = false;
+  bool all = false, json = false, functions = false;
   std::string outputs = "1e8", reference_outputs = "1e6";
   std::string family, operands = "any", sass, output, captures = ".";
   std::uint64_t seed = 1;
@@ -277,6 +278,10 @@ void add_gpu_validate(CLI::App& gpu, int& status) {
   command->add_option("INSTRUCTION", options->names,
                       "Names, or parts of names, of instructions; see 'guardbit gpu list'");
   command->add_flag("--all", options->all, "Every instruction");
+  command->add_flag(
+      "--functions", options->functions,
+      "Instructions that are functions of numbers instead, as ex2.approx.ftz.f32: those of one operand "
+      "on all inputs, others on so many --outputs");
   command
       ->add_option(
           "--outputs", options->outputs,
@@ -301,8 +306,19 @@ void add_gpu_validate(CLI::App& gpu, int& status) {
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
       "Exit status 1 where an output differs.\n"
-      "Example: guardbit gpu validate --all --outputs 1e9 -o validation.json");
-  command->callback([options, &status] { status = Campaign(*options, choose(*options)).run(); });
+      "Example: guardbit gpu validate --all --outputs 1e9 -o validation.json\n"
+      "Example: guardbit gpu validate --functions --all --outputs 1e10 -o functions.json");
+  command->callback([options, &status] {
+    if (!options->functions) {
+      status = Campaign(*options, choose(*options)).run();
+      return;
+    }
+    if (options->all != options->names.empty())
+      throw formats::Error("gpu validate", options->all ? "names and --all exclude each other"
+                                                        : "needs functions or --all");
+    status = validate_functions(
+        {options->names, count_of(options->outputs, "--outputs"), options->output, options->json});
+  });
 }
 
 }  // namespace guardbit::tools

@@ -143,26 +143,35 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-std::vector<std::uint64_t> answers_in(const UserKernel& kernel, const BlackBox& box,
-                                      const std::string& out, std::size_t count) {
+formats::TensorFile output_of(const UserKernel& kernel, const std::string& out) {
   if (!std::filesystem::exists(out))
     throw Error(where_of(kernel), "wrote no file at its second argument");
-  formats::TensorFile file;
   try {
-    file = formats::read_tensors(out);
+    return formats::read_tensors(out);
   } catch (const Error& error) {
     throw Error(where_of(kernel), "its output cannot be read: " + std::string(error.what()));
   }
-  const Tensor* const d = file.find("d");
-  if (d == nullptr) throw Error(where_of(kernel), "its output has no tensor 'd'");
-  const std::vector<std::int64_t> wanted = {static_cast<std::int64_t>(count), kernel.m, kernel.n};
-  if (d->shape != wanted)
-    throw Error(where_of(kernel),
-                "d has shape " + shape_text(d->shape) + ", not " + shape_text(wanted));
-  if (d->format != box.d)
-    throw Error(where_of(kernel),
-                "d is " + formats::name_of(d->format) + ", not " + formats::name_of(box.d));
-  const std::vector<std::uint64_t> codes = formats::codes_of(*d);
+}
+
+/// The tensor of that name, of that shape and format.
+const Tensor& result_in(const UserKernel& kernel, const formats::TensorFile& file, const char* name,
+                        const std::vector<std::int64_t>& shape, const Format& format) {
+  const Tensor* const d = file.find(name);
+  if (d == nullptr)
+    throw Error(where_of(kernel), "its output has no tensor '" + std::string(name) + "'");
+  if (d->shape != shape)
+    throw Error(where_of(kernel), std::string(name) + " has shape " + shape_text(d->shape) +
+                                      ", not " + shape_text(shape));
+  if (d->format != format)
+    throw Error(where_of(kernel), std::string(name) + " is " + formats::name_of(d->format) +
+                                      ", not " + formats::name_of(format));
+  return *d;
+}
+
+std::vector<std::uint64_t> answers_in(const UserKernel& kernel, const BlackBox& box,
+                                      const formats::TensorFile& file, std::size_t count) {
+  const std::vector<std::uint64_t> codes = formats::codes_of(
+      result_in(kernel, file, "d", {static_cast<std::int64_t>(count), kernel.m, kernel.n}, box.d));
   const auto each = static_cast<std::size_t>(kernel.m) * static_cast<std::size_t>(kernel.n);
   std::vector<std::uint64_t> answers(count);
   for (std::size_t t = 0; t < count; ++t) {
@@ -192,8 +201,8 @@ std::vector<std::uint64_t> answers_in(const UserKernel& kernel, const BlackBox& 
   return answers;
 }
 
-void write_questions(const UserKernel& kernel, const BlackBox& box,
-                     std::span<const Question> questions, const std::string& path) {
+std::vector<Tensor> tensors_of(const UserKernel& kernel, const BlackBox& box,
+                               std::span<const Question> questions) {
   const auto m = static_cast<std::size_t>(kernel.m);
   const auto n = static_cast<std::size_t>(kernel.n);
   std::vector<std::uint64_t> a, b, c;
@@ -211,7 +220,18 @@ void write_questions(const UserKernel& kernel, const BlackBox& box,
   std::vector<Tensor> tensors = {tensor("a", box.a, {count, kernel.m, box.k}, a),
                                  tensor("b", box.b, {count, box.k, kernel.n}, b)};
   if (box.has_addend) tensors.push_back(tensor("c", box.c, {count, kernel.m, kernel.n}, c));
-  formats::write_tensors(path, {}, tensors);
+  return tensors;
+}
+
+/// What the program writes, given these tensors.
+formats::TensorFile answer_to(const UserKernel& kernel, const std::vector<Tensor>& tensors,
+                              const Interruption& interruption) {
+  const ScratchFolder folder;
+  const std::string in = folder.file("in.safetensors");
+  const std::string out = folder.file("out.safetensors");
+  formats::write_tensors(in, {}, tensors);
+  run_to_end(kernel, in, out, folder.file("log"), interruption);
+  return output_of(kernel, out);
 }
 
 }  // namespace
@@ -219,12 +239,25 @@ void write_questions(const UserKernel& kernel, const BlackBox& box,
 std::vector<std::uint64_t> run_user_kernel(const UserKernel& kernel, const BlackBox& box,
                                            std::span<const Question> questions,
                                            const Interruption& interruption) {
-  const ScratchFolder folder;
-  const std::string in = folder.file("in.safetensors");
-  const std::string out = folder.file("out.safetensors");
-  write_questions(kernel, box, questions, in);
-  run_to_end(kernel, in, out, folder.file("log"), interruption);
-  return answers_in(kernel, box, out, questions.size());
+  const formats::TensorFile file =
+      answer_to(kernel, tensors_of(kernel, box, questions), interruption);
+  return answers_in(kernel, box, file, questions.size());
+}
+
+std::vector<std::vector<std::uint64_t>> run_user_function(
+    const UserKernel& kernel, const emulator::FunctionShape& shape,
+    const std::vector<std::vector<std::uint64_t>>& questions, const Interruption& interruption) {
+  const auto count = static_cast<std::int64_t>(questions.at(0).size());
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    tensors.push_back(formats::tensor_of_codes(emulator::operand_names.at(i), shape.operand,
+                                               formats::Packing::container, {count}, questions[i]));
+  const formats::TensorFile file = answer_to(kernel, tensors, interruption);
+  std::vector<std::vector<std::uint64_t>> answers;
+  for (std::size_t i = 0; i < shape.results; ++i)
+    answers.push_back(formats::codes_of(
+        result_in(kernel, file, emulator::result_names.at(i), {count}, shape.result)));
+  return answers;
 }
 
 }  // namespace guardbit::tools

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/probe/function_probe.hpp"
 #include "emulator/probe/probe.hpp"
 #include "tools/console/interruption.hpp"
 
@@ -28,5 +29,11 @@ struct UserKernel {
 std::vector<std::uint64_t> run_user_kernel(const UserKernel& kernel, const emulator::BlackBox& box,
                                            std::span<const emulator::Question> questions,
                                            const Interruption& interruption);
+
+/// The same of a program that computes a function: it reads x, and y, z, w where there are more
+/// operands, and writes d, and d1 where there is a second result, all [T].
+std::vector<std::vector<std::uint64_t>> run_user_function(
+    const UserKernel& kernel, const emulator::FunctionShape& shape,
+    const std::vector<std::vector<std::uint64_t>>& questions, const Interruption& interruption);
 
 }  // namespace guardbit::tools

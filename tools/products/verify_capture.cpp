@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "emulator/capture/capture.hpp"
+#include "emulator/capture/function_capture.hpp"
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/plan_search/plan_search.hpp"
+#include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
@@ -73,17 +75,53 @@ bool verify_plan(const std::string& path, const VerifySettings& options,
   return true;
 }
 
+/// Computes a function's recorded results anew and compares.
+void verify_function(const std::string& path, const formats::TensorFile& file,
+                     const VerifySettings& options, VerifyReport& report) {
+  if (options.engine != "auto")
+    throw formats::Error("--engine", "functions have no engines to choose from");
+  const emulator::FunctionCapture capture =
+      emulator::make_function_capture(file, formats::printable(path));
+  const emulator::Function& function = *capture.function;
+  const auto results = emulator::function_results(function, capture.operands, options.threads);
+  std::int64_t mismatches = 0;
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const formats::Format& format = function.formats.results.at(k);
+      const std::uint64_t recorded = capture.recorded[k][i];
+      if (emulator::same_function_result(format, recorded, results[k][i])) continue;
+      ++mismatches;
+      if (report.elements.size() + report.function_elements.size() >= options.most_reports)
+        continue;
+      FunctionElement element = {path,     &function,    static_cast<std::int64_t>(i), k, {},
+                                 recorded, results[k][i]};
+      for (std::size_t operand = 0; operand < capture.operands.size(); ++operand)
+        element.operands.at(operand) = capture.operands[operand][i];
+      report.function_elements.push_back(element);
+    }
+  }
+  report.files.push_back(
+      {path, std::string(function.name), capture.arch, "function", capture.outputs(), mismatches});
+}
+
 }  // namespace
 
 bool verify_file(const std::string& path, const VerifySettings& options,
                  const std::function<bool()>& interrupted, VerifyReport& report) {
   if (!options.plan.empty()) return verify_plan(path, options, interrupted, report);
-  const emulator::Capture capture = emulator::read_capture(path);
+  formats::TensorFile file = formats::read_safetensors(path);
+  if (emulator::is_function_capture(file)) {
+    verify_function(path, file, options, report);
+    return true;
+  }
+  emulator::Capture capture = emulator::make_capture(std::move(file), formats::printable(path));
+  capture.path = path;
   const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
   Results results;
   if (!execute(engine, capture, options.threads, interrupted, results)) return false;
   const std::size_t wanted =
-      options.most_reports - std::min(options.most_reports, report.elements.size());
+      options.most_reports -
+      std::min(options.most_reports, report.elements.size() + report.function_elements.size());
   const emulator::MatrixBatch& batch = capture.operands.batch;
   const emulator::Comparison comparison = emulator::compare(
       capture.instruction, batch, capture.operands.recorded, results.codes, wanted);

@@ -10,7 +10,7 @@
 namespace guardbit::tools {
 
 struct VerifySettings {
-  /// of captures of kind gemm and conv2d; empty: captures of kind instruction or dot
+  /// of captures of kind gemm and conv2d; empty: captures of kind instruction, dot or function
   std::string plan;
   std::string engine = "auto";
   /// mismatches to explain, over all files

@@ -226,13 +226,61 @@ void print_element(std::ostream& out, const ElementReport& report) {
   if (!report.command.empty()) out << "  reproduce: " << report.command << '\n';
 }
 
+namespace {
+
+/// That takes the model's result apart.
+std::string command_for(const FunctionElement& e) {
+  std::string command = "guardbit function " + shell_word(std::string(e.function->name));
+  for (std::size_t i = 0; i < e.function->operands; ++i) {
+    const Format& format = e.function->formats.operands.at(i);
+    command += " " + formats::hex_text(format, e.operands.at(i)) + ":" + formats::name_of(format);
+  }
+  return command;
+}
+
+void print_element(std::ostream& out, const FunctionElement& e) {
+  const Format& format = e.function->formats.results.at(e.result);
+  const auto distance = emulator::code_distance(format, e.expected, e.got);
+  out << e.file << "\n  element " << e.element << " of " << emulator::result_names.at(e.result)
+      << ", " << e.function->name << '\n'
+      << "    expected  " << emulator::code_text(format, e.expected) << '\n'
+      << "    got       " << paint(emulator::code_text(format, e.got), Colour::red) << "  "
+      << (distance ? std::to_string(*distance) + " apart" : "one of them is NaN") << '\n';
+  for (std::size_t i = 0; i < e.function->operands; ++i)
+    out << "    " << emulator::operand_names.at(i) << "         "
+        << emulator::code_text(e.function->formats.operands.at(i), e.operands.at(i)) << '\n';
+  out << "  how the model computes it: " << command_for(e) << '\n';
+}
+
+json element_json(const FunctionElement& e) {
+  const Format& format = e.function->formats.results.at(e.result);
+  json j = {{"file", e.file},
+            {"function", e.function->name},
+            {"element", e.element},
+            {"result", emulator::result_names.at(e.result)},
+            {"expected", code_json(format, e.expected)},
+            {"got", code_json(format, e.got)},
+            {"ulp", or_null(emulator::code_distance(format, e.expected, e.got))},
+            {"command", command_for(e)}};
+  for (std::size_t i = 0; i < e.function->operands; ++i)
+    j[emulator::operand_names.at(i)] =
+        code_json(e.function->formats.operands.at(i), e.operands.at(i));
+  return j;
+}
+
+}  // namespace
+
 void print_summary(std::ostream& out, const VerifyReport& report) {
   for (const ElementReport& element : report.elements) {
     out << '\n';
     print_element(out, element);
   }
+  for (const FunctionElement& element : report.function_elements) {
+    out << '\n';
+    print_element(out, element);
+  }
   if (report.files.empty()) return;
-  if (!report.elements.empty()) out << '\n';
+  if (!report.elements.empty() || !report.function_elements.empty()) out << '\n';
   const std::int64_t mismatches = report.mismatches();
   out << paint(counted(std::ssize(report.files), "file") + ", " +
                    counted(report.outputs(), "output") + ", " +
@@ -250,6 +298,8 @@ json to_json(const VerifyReport& report) {
             {"skipped", report.skipped},
             {"seconds", report.seconds}};
   for (const ElementReport& element : report.elements)
+    j["reports"].push_back(element_json(element));
+  for (const FunctionElement& element : report.function_elements)
     j["reports"].push_back(element_json(element));
   for (const FailedFile& failed : report.failed) {
     j["errors"].push_back({{"file", failed.file}, {"error", failed.error}});

@@ -9,6 +9,7 @@
 
 #include "emulator/capture/capture.hpp"
 #include "emulator/explain/explain.hpp"
+#include "emulator/functions/function_catalogue.hpp"
 
 // The report of `verify`.
 namespace guardbit::tools {
@@ -25,6 +26,17 @@ struct ElementReport {
   emulator::Explanation explanation;
   /// that prints this report again
   std::string command;
+};
+
+/// One result of a function, recorded and computed.
+struct FunctionElement {
+  std::string file;
+  const emulator::Function* function = nullptr;
+  /// its number in the tensors, and which result
+  std::int64_t element = 0;
+  std::size_t result = 0;
+  emulator::OperandCodes operands{};
+  std::uint64_t expected = 0, got = 0;
 };
 
 struct FileReport {
@@ -45,6 +57,8 @@ struct FailedFile {
 struct VerifyReport {
   std::vector<FileReport> files;
   std::vector<ElementReport> elements;
+  /// mismatches of functions
+  std::vector<FunctionElement> function_elements;
   /// mismatches of plans, a line each
   std::vector<std::string> remarks;
   std::vector<FailedFile> failed;

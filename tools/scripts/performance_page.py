@@ -35,7 +35,8 @@ Other work shared the machine for some of them, which then ran at real-time prio
 EVIDENCE = """
 Quick or not, every engine gives the reference's bits: on 2026-11-23 products by all arithmetics that have such engines were
 compared on 1,211,279,775 outputs by AVX-512 and 1,028,490,767 by AVX2, over all families of inputs and 32 seeds, in odd sizes,
-over one and several ranges of K, and in unaligned views, without a difference:
+over one and several ranges of K, and in unaligned views, without a difference; since kernels are one source, on 2026-11-25, on
+151,359,252 outputs by AVX-512 and by AVX2 each on an Intel Xeon, and on 1,411,993 by NEON under QEMU:
 
     GUARDBIT_SWEEP_SEED=n GUARDBIT_SWEEP_OUTPUTS=62500000 guardbit_tests_emulator "products equal the reference on 10^9 outputs"
 """
@@ -89,6 +90,39 @@ kept busy, so that a ratio may be a tenth off: `volta_f16` 0.16 (before 0.09), `
 `ampere_f16_to_f16` 0.135 (0.09), `hopper_f16_to_f16` 0.18 (0.11), `turing_f16` 0.19 (0.15), `hopper_fp8_emulated` 0.24 (0.18).
 `ampere_tf32` and `ampere_f16_to_f16` still miss 0.15 there. TF32 operands of `bench` were no normal data from 2026-11-23 on: they were shifted twice, and
 their tiles general ones.
+
+On 2026-11-25, on an AMD EPYC with AVX2 alone (family 25), the sums of half a tile with FP16 results all end before any begins again:
+`ampere_f16_to_f16` 0.13 (before 0.10), `hopper_f16_to_f16` 0.18 (0.15). The others there: `hopper_f16` 0.23, `hopper_bf16` 0.22, `blackwell_f16`
+0.23, `blackwell_bf16` 0.23, `hopper_fp8` 0.42, `ada_fp8` 0.31, `blackwell_fp8` 0.27, `ampere_f16` 0.18, `ampere_bf16` 0.17, `turing_f16` 0.18, `hopper_tf32`
+0.18, `mxfp8` 0.25, `hopper_fp8_emulated` 0.20, `hopper_sparse_f16` 0.24, `nvfp4` 0.71, `mxfp4` 0.69. Below 0.15: `volta_f16` 0.14, `ampere_tf32` 0.13 and
+`ampere_f16_to_f16`, whose blocks of 4 and 8 products leave too little to do between two turns. Against the tree before the layer (2026-11-23),
+in turns on that machine, best of four: `hopper_f16` 1.15, `blackwell_f16` 1.15, `ampere_f16` 1.29, `turing_f16` 1.28, `volta_f16` 1.51, `int8` 1.03,
+`int8_saturating` 1.01, `int4` 0.99, `b1` 1.00, `fp64` 1.00.
+
+### NEON
+
+Engine `neon` and the conversions of that name are the same sources over `formats/support/vectors/neon.hpp`. No machine with ARM was at
+hand: QEMU ran them, which says nothing of speed. Instructions of the tile for each product (a multiplication and an addition; 16 x 96 x 512
+to 16 x 96 x 1024, normal data, g++ 12.2, packing not counted), of which a multiply-add of FP64 takes a half and of FP32 a quarter:
+
+| instruction | per product | | per product |
+|---|---:|---|---:|
+| `hopper_f16`, `hopper_bf16`, `blackwell_f16` | 1.68 | `hopper_f16_to_f16` | 2.18 |
+| `hopper_fp8` | 1.15 | `ampere_f16_to_f16` | 3.11 |
+| `ada_fp8` | 1.66 | `nvfp4` | 0.55 |
+| `blackwell_fp8`, `mxfp8`, `hopper_sparse_f16` | 1.41 | `mxfp4` | 0.53 |
+| `ampere_f16`, `ampere_bf16`, `turing_f16` | 2.20 | `hopper_fp8_emulated` | 2.14 |
+| `hopper_tf32` | 2.20 | `int8`, `int4`, `b1` | 0.10 |
+| `volta_f16`, `ampere_tf32` | 3.21 | `fp64` | 0.84 |
+
+FP4 and integers without unsigned bytes need dot products of bytes (FEAT_DotProd: Graviton 2, Grace, Apple M1 and later). Where they are
+missing, integers take words of 16 bits and FP4 the reference. Other than x86's, ARM's conversion to FP16 rounds as the thread does: FP16
+results are rounded to integers at their own exponents first. A multiply-add of infinity, zero and a NaN gives another NaN than x86's, and
+an invalid operation a positive one: tiles of chains whose sums hold a NaN are computed again with care for both.
+
+What stays in intrinsics or assembly: the structures themselves, tables of 256 bytes and dense codes in AVX-512
+(`conversion_kernels_avx512.cpp`), whose permutations of bytes no other set has, and the instructions of the catalogue's page x86
+(`emulator/engine/kernels/x86/x86_units.cpp`), where the very instruction is the point.
 
 SVE2 machines that exist for users of this program (Grace) have vectors of 128 bits, NEON's width. Looked for and not found in SVE2: a
 direction of rounding in an instruction, a larger magnitude, (x & y) | z. Found: counts of bits in lanes of 16 and 32 bits, which NEON
@@ -164,6 +198,7 @@ SHOWN = {  # the columns of each kind that the page needs
     "curve": ["name", "subject", "axis", "x", "ratio"],
     "convert": COMMON + ["ratio", "copied_ratio"],
     "trace": COMMON + ["seconds", "ratio", "goal"],
+    "function": COMMON + ["yardstick", "yardstick_rate", "ratio", "goal"],
 }
 
 
@@ -335,6 +370,15 @@ def traces(results):
         f"\n{size / 2**20:.0f} MiB of numbers.\n")
 
 
+def functions(results):
+    """Functions of arrays beside Eigen's vectorised ones for the same instruction set."""
+    rows = [[f"`{r['subject']}`", r["engine"], number(r["rate"]), r["yardstick"].removeprefix("eigen_"),
+             number(r["yardstick_rate"]), ratio(r["ratio"]), str(round(r["goal"], 2)) if "goal" in r else ""]
+            for r in results if r["kind"] == "function" and "ratio" in r]
+    return rows and table(["function", "engine", "10^9/s", "Eigen's", "10^9/s", "of Eigen's", "goal"], rows) + (
+        "\n2^20 numbers, one thread.\n")
+
+
 def memory(results):
     rows = [[r["subject"], number(r["rate"])] for r in results if r["kind"] == "memory" and r["name"].startswith("memory/")]
     return rows and table(["memory", "GB/s"], rows)
@@ -433,6 +477,7 @@ def page(runs, results):
         ("Conversions", conversions(results)),
         ("Casts of files", conversions(results) and CASTS),
         ("Gradient traces", traces(results)),
+        ("Functions", functions(results)),
         ("Memory, one thread", memory(results)),
         ("The vector layer", VECTORS),
     ]

@@ -89,8 +89,8 @@ constexpr Number log1pf(Number x) {
   // of -0 the zero itself; infinity, NaN and all below -1
   const auto is_outside =
       either(both(bits(x) >= mufu::infinity_code, bits(x) < mufu::sign_bit), bits(x) >= 0xbf800001);
-  return select(bits(x) == mufu::sign_bit, x,
-                select(is_outside, fma(x, infinity, infinity), result));
+  const auto is_negative_zero = both(x == 0, bits(x) >= mufu::sign_bit);
+  return select(is_negative_zero, -0.0F, select(is_outside, fma(x, infinity, infinity), result));
 }
 
 template <class Number>

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
+#include "emulator/functions/cuda/cuda_parts.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
 #include "emulator/functions/numbers/masks.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -143,6 +147,93 @@ template <class Number>
 constexpr Number rhypotf(Number x, Number y) {
   const SquareSum<Number> s = square_sum(x, y);
   return select(s.small == Number::of(mufu::infinity_code), 0, mufu::rsqrt_approx(s.sum) * s.scale);
+}
+
+/// The absolute values of three or four numbers: the largest, the others, and a factor that makes
+/// the largest one's square normal. NaNs are in `sum` alone.
+template <class Number, std::size_t n>
+struct Magnitudes {
+  Number large, sum;
+  std::array<Number, n> others;
+  typename Number::Word scale_exponent;
+
+  constexpr Number scale() const { return Number::of(0x7e800000 - scale_exponent); }
+  /// of the scaled squares
+  constexpr Number square_sum() const {
+    const Number factor = scale();
+    Number squares = others[0] * factor;
+    squares = squares * squares;
+    for (std::size_t i = 1; i < n; ++i)
+      squares = fma(others[i] * factor, others[i] * factor, squares);
+    return fma(large * factor, large * factor, squares);
+  }
+};
+template <class Number>
+constexpr Magnitudes<Number, 2> magnitudes(Number x, Number y, Number z) {
+  const Number a = abs(x), b = abs(y), c = abs(z);
+  const Number larger = fmaxf(a, b), large = fmaxf(larger, c);
+  return {large, (a + b) + c, {fminf(larger, c), fminf(a, b)}, bits(large) & 0xfe000000};
+}
+template <class Number>
+constexpr Magnitudes<Number, 3> magnitudes(Number x, Number y, Number z, Number w) {
+  const Number a = abs(x), b = abs(y), c = abs(z), d = abs(w);
+  const Number of_two = fmaxf(a, b), of_three = fmaxf(of_two, c), large = fmaxf(of_three, d);
+  return {large,
+          c + ((a + b) + d),
+          {fminf(of_three, d), fminf(of_two, c), fminf(a, b)},
+          bits(large) & 0xfe000000};
+}
+
+/// The sum itself where it adds nothing to the largest one.
+template <class Number, std::size_t n>
+constexpr Number norm_of(const Magnitudes<Number, n>& m) {
+  const Number root = square_root(m.square_sum()) * Number::of(m.scale_exponent | 0x00800000);
+  const Number infinity = Number::of(mufu::infinity_code);
+  return select(m.large == infinity, infinity, select(m.sum > m.large, root, m.sum));
+}
+template <class Number, std::size_t n>
+constexpr Number reciprocal_norm_of(const Magnitudes<Number, n>& m) {
+  const Number result = mufu::rsqrt_approx(m.square_sum()) * m.scale();
+  return select(m.large == Number::of(mufu::infinity_code), 0,
+                select(m.sum == m.sum, result, m.sum));
+}
+template <class Number>
+constexpr Number norm3df(Number x, Number y, Number z) {
+  return norm_of(magnitudes(x, y, z));
+}
+template <class Number>
+constexpr Number rnorm3df(Number x, Number y, Number z) {
+  return reciprocal_norm_of(magnitudes(x, y, z));
+}
+template <class Number>
+constexpr Number norm4df(Number x, Number y, Number z, Number w) {
+  return norm_of(magnitudes(x, y, z, w));
+}
+template <class Number>
+constexpr Number rnorm4df(Number x, Number y, Number z, Number w) {
+  return reciprocal_norm_of(magnitudes(x, y, z, w));
+}
+
+/// The reciprocal root rounded correctly: one step of Halley's method, with the square in two
+/// parts.
+template <class Number>
+constexpr Number rounded_rsqrtf(Number x) {
+  const auto is_subnormal = abs(x) < 0x1p-126F;
+  const Number y = select(is_subnormal, x * 0x1p24F, x);
+  const auto code = bits(y);
+  // in [1/2, 2): an even number of powers of 2 is taken out
+  const auto reduced = (code & 0x00ffffff) | 0x3f000000;
+  const auto exponent = bits(
+      select(is_subnormal, Number::of(reduced - code + 0x0c000000), Number::of(reduced - code)));
+  const Number r = Number::of(reduced), i = mufu::rsqrt_approx_ftz(r);
+  const Number square = i * i, square_low = fma(i, i, -square);
+  const Number e = fma(square_low, -r, fma(square, -r, 1));
+  const Number root = fma(fma(Number(0.375F), e, 0.5F), i * e, i);
+  // exponent / 2 with its sign
+  const auto half = (exponent >> 1) | (exponent & mufu::sign_bit);
+  const Number scaled = Number::of(bits(root) + half);
+  const auto is_normal = both(code >= mufu::smallest_normal, code < mufu::infinity_code);
+  return select(is_normal, scaled, mufu::rsqrt_approx_ftz(y));
 }
 
 template <class Number>

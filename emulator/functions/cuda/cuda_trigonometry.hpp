@@ -4,6 +4,7 @@
 #include "emulator/functions/cuda/quarter_turns.hpp"
 #include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
+#include "formats/rounding.hpp"
 
 // CUDA's trigonometric functions and their inverses.
 namespace guardbit::emulator::cuda_math {
@@ -123,7 +124,7 @@ constexpr Number atan2f(Number y, Number x) {
   const Number a = abs(x), b = abs(y);
   const auto is_steep = b > a;
   const Number large = select(is_steep, b, a), small = select(is_steep, a, b);
-  const Number t = small / large, z = t * t;
+  const Number t = divide(small, large, formats::Rounding::nearest_even), z = t * t;
   const Number p = polynomial(z, {0x1.66e216p-9F, -0x1.00ee9p-6F, 0x1.59b564p-5F, -0x1.325a2p-4F,
                                   0x1.b3d4d8p-4F, -0x1.22f962p-3F, 0x1.9979cp-3F, -0x1.5554fap-2F});
   const Number r = fma(z * p, t, t);

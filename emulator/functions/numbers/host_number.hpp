@@ -65,6 +65,12 @@ class HostNumber {
     return cut(static_cast<float>(product), product, false);
   }
 
+  /// |x|, of which multiples of y > 0 are taken as often as they go, times 2^exponent. Exact.
+  friend HostNumber truncated_remainder(HostNumber x, HostNumber y, int exponent) {
+    return static_cast<float>(
+        std::ldexp(std::fmod(double{x.number_}, double{y.number_}), exponent));
+  }
+
   friend HostNumber abs(HostNumber x) { return std::fabs(x.number_); }
   friend HostNumber copysign(HostNumber magnitude, HostNumber sign) {
     return std::copysign(magnitude.number_, sign.number_);

@@ -75,6 +75,24 @@ class ReferenceNumber {
     return rounded(formats::multiply(x.value(), y.value()), formats::Rounding::toward_zero);
   }
 
+  /// x, of which multiples of y are taken as often as they go, times 2^exponent. Exact. Both are
+  /// positive or 0; a NaN where x is not finite or y is 0.
+  friend constexpr ReferenceNumber truncated_remainder(ReferenceNumber x, ReferenceNumber y,
+                                                       int exponent) {
+    const formats::Value a = x.value(), b = y.value();
+    if (x.is_nan() || y.is_nan() || x.code_ == infinity || y.code_ == 0) return of(0x7fffffff);
+    if (x.code_ == 0) return x;
+    if (y.code_ == infinity) return scaled(a.significand, a.exponent + exponent);
+    std::uint64_t rest = a.significand, divisor = b.significand;
+    if (a.exponent < b.exponent) {
+      const int shift = b.exponent - a.exponent;
+      return scaled(shift < 32 ? rest % (divisor << shift) : rest, a.exponent + exponent);
+    }
+    rest %= divisor;
+    for (int e = a.exponent; e > b.exponent; --e) rest = 2 * rest % divisor;
+    return scaled(rest, b.exponent + exponent);
+  }
+
   friend constexpr ReferenceNumber abs(ReferenceNumber x) { return of(x.code_ & ~sign_mask); }
   friend constexpr ReferenceNumber copysign(ReferenceNumber magnitude, ReferenceNumber sign) {
     return of((magnitude.code_ & ~sign_mask) | (sign.code_ & sign_mask));
@@ -130,14 +148,23 @@ class ReferenceNumber {
   }
 
  private:
-  static constexpr Word sign_mask = 0x80000000;
+  static constexpr Word sign_mask = 0x80000000, infinity = 0x7f800000;
+
+  static constexpr ReferenceNumber scaled(std::uint64_t significand, int exponent) {
+    return rounded({significand == 0 ? formats::Kind::zero : formats::Kind::finite, false, exponent,
+                    significand, false});
+  }
 
   static constexpr ReferenceNumber rounded(
       const formats::Unrounded& x, formats::Rounding rounding = formats::Rounding::nearest_even) {
+    constexpr formats::Format fp32 = formats::fp32;  // a device has no address of the other one
     constexpr formats::Overflow one_nan = {.nan = formats::Overflow::Nan::all_ones};
-    return of(static_cast<Word>(formats::encode(formats::fp32, x, rounding, one_nan)));
+    return of(static_cast<Word>(formats::encode(fp32, x, rounding, one_nan)));
   }
-  constexpr formats::Value value() const { return formats::decode(formats::fp32, code_); }
+  constexpr formats::Value value() const {
+    constexpr formats::Format fp32 = formats::fp32;
+    return formats::decode(fp32, code_);
+  }
   constexpr formats::Unrounded exact() const { return formats::exactly(value()); }
   constexpr bool is_nan() const { return (code_ & ~sign_mask) > 0x7f800000; }
   /// Numbers in their order; both zeros are 0.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -11,16 +12,25 @@
 // Numbers that write down what a program does with them.
 namespace guardbit::emulator {
 
-/// One operation of a program, in codes of FP32.
+/// One operation of a program, in codes of one format.
 struct ProgramStep {
   std::string_view operation;
   int operands = 0;
-  std::array<std::uint32_t, 3> arguments{};
-  std::uint32_t result = 0;
+  std::array<std::uint64_t, 3> arguments{};
+  std::uint64_t result = 0;
+  formats::Format format = formats::fp32;
 };
 
 /// The steps that this thread's traced numbers take go here.
 inline thread_local std::vector<ProgramStep>* traced_steps = nullptr;
+
+/// What a program's constants do to its result: those that this thread's traced numbers are made of
+/// are written down, and one of them is another, by its code.
+struct ConstantSurvey {
+  std::set<std::uint32_t> seen;
+  std::uint32_t changed = 0, replacement = 0;
+};
+inline thread_local ConstantSurvey* surveyed_constants = nullptr;
 
 class TracedNumber {
  public:
@@ -28,7 +38,7 @@ class TracedNumber {
   using Mask = bool;
 
   constexpr TracedNumber() = default;
-  constexpr TracedNumber(float x) : number_(x) {}  // NOLINT(google-explicit-constructor): constants
+  TracedNumber(float x) : number_(surveyed(x)) {}  // NOLINT(google-explicit-constructor): constants
   static TracedNumber of(Word code) { return TracedNumber(ReferenceNumber::of(code)); }
   static TracedNumber of_integer(Word n) { return TracedNumber(ReferenceNumber::of_integer(n)); }
 
@@ -68,6 +78,10 @@ class TracedNumber {
   friend TracedNumber multiply_toward_zero(TracedNumber x, TracedNumber y) {
     return traced("multiply_toward_zero", multiply_toward_zero(x.number_, y.number_), {x, y});
   }
+  friend TracedNumber truncated_remainder(TracedNumber x, TracedNumber y, int exponent) {
+    return traced(exponent == 0 ? "remainder" : "remainder, doubled",
+                  truncated_remainder(x.number_, y.number_, exponent), {x, y});
+  }
   /// The special function unit with its steps, as one.
   friend TracedNumber evaluate(const mufu::SpecialFunctionForm& form, TracedNumber x) {
     return traced(form.name, mufu::evaluate(form, x.number_), {x});
@@ -101,6 +115,14 @@ class TracedNumber {
 
  private:
   explicit TracedNumber(ReferenceNumber x) : number_(x) {}
+
+  static ReferenceNumber surveyed(ReferenceNumber x) {
+    if (surveyed_constants == nullptr) return x;
+    surveyed_constants->seen.insert(bits(x));
+    const bool is_changed = bits(x) == surveyed_constants->changed &&
+                            surveyed_constants->changed != surveyed_constants->replacement;
+    return is_changed ? ReferenceNumber::of(surveyed_constants->replacement) : x;
+  }
 
   static TracedNumber traced(std::string_view operation, ReferenceNumber result,
                              std::initializer_list<TracedNumber> operands) {

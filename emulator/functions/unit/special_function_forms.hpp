@@ -147,6 +147,14 @@ constexpr Number rsqrt_approx(Number x) {
   return evaluate(rsqrt_approx_form, x);
 }
 template <class Number>
+constexpr Number sqrt_approx_ftz(Number x) {
+  return evaluate(sqrt_approx_ftz_form, x);
+}
+template <class Number>
+constexpr Number sqrt_approx(Number x) {
+  return evaluate(sqrt_approx_form, x);
+}
+template <class Number>
 constexpr Number sin_approx(Number x) {
   return evaluate(sin_approx_form, x);
 }

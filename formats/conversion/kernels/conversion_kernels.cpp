@@ -6,34 +6,22 @@
 
 namespace guardbit::formats::kernels {
 
-namespace {
-
-bool runs_avx512() {
-#if defined(__x86_64__)
-  return allowed_instruction_sets() >= InstructionSets::avx512 &&
-         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi");
-#else
-  return false;
-#endif
-}
-
-bool runs_avx2() {
-#if defined(__x86_64__)
-  return allowed_instruction_sets() >= InstructionSets::avx2 && __builtin_cpu_supports("avx2");
-#else
-  return false;
-#endif
-}
-
-}  // namespace
-
 std::span<const Kernels* const> available() {
   static const std::vector<const Kernels*> rows = [] {
+    [[maybe_unused]] const InstructionSets allowed = allowed_instruction_sets();
     std::vector<const Kernels*> found;
-    if (avx512 != nullptr && runs_avx512()) found.push_back(avx512);
-    if (avx2 != nullptr && runs_avx2()) found.push_back(avx2);
+#if defined(__x86_64__)
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool has_avx512 =
+        has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bitalg") &&
+        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vnni");
+    if (has_avx512 && allowed >= InstructionSets::avx512) found.push_back(avx512);
+    if (has_avx2 && allowed >= InstructionSets::avx2) found.push_back(avx2);
+#elif defined(__aarch64__)
+    if (allowed >= InstructionSets::neon) found.push_back(neon);
+#endif
     found.push_back(portable);
     return found;
   }();

@@ -137,9 +137,10 @@ struct Kernels {
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);
 };
 
-/// Each from a translation unit of its own; null where the CPU family has no such vectors.
+/// Each from a source of its own, of which CMakeLists.txt chooses those of the CPU.
 extern const Kernels* const avx512;
 extern const Kernels* const avx2;
+extern const Kernels* const neon;
 extern const Kernels* const portable;
 
 /// The kernels that this CPU can run, the widest first; the portable ones are last.

@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -10,19 +12,9 @@
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/philox_keys.hpp"
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-// Whatever is defined from here on is compiled for AVX2; all else that the two headers need is
-// included above.
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-
+// What follows is compiled for the instruction set,
+#include "formats/support/vectors/target_avx2.inc"
+// these templates among it.
 #include "formats/conversion/kernels/kernels_of.hpp"
 #include "formats/conversion/kernels/lanes_vectors.hpp"
 #include "formats/support/vectors/avx2.hpp"
@@ -34,16 +26,4 @@ constexpr Kernels row = kernels_of<VectorLanes<vectors::Avx2>>("avx2");
 const Kernels* const avx2 = &row;
 }  // namespace guardbit::formats::kernels
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace guardbit::formats::kernels {
-const Kernels* const avx2 = nullptr;
-}  // namespace guardbit::formats::kernels
-
-#endif
+#include "formats/support/vectors/target_end.inc"

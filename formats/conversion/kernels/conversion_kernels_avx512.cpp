@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -10,23 +12,9 @@
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/philox_keys.hpp"
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-// Whatever is defined from here on is compiled for AVX-512; all else that the two headers need is
-// included above.
-#if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"))), apply_to = function)
-#else
-// GCC 12 takes the deliberately undefined operand of many AVX-512 intrinsics for a mistake (GCC bug
-// 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
-#endif
-
+// What follows is compiled for the instruction set,
+#include "formats/support/vectors/target_avx512.inc"
+// these templates among it.
 #include "formats/conversion/kernels/kernels_of.hpp"
 #include "formats/conversion/kernels/lanes_vectors.hpp"
 #include "formats/support/vectors/avx512.hpp"
@@ -183,16 +171,4 @@ constexpr Kernels row = make_row();
 const Kernels* const avx512 = &row;
 }  // namespace guardbit::formats::kernels
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace guardbit::formats::kernels {
-const Kernels* const avx512 = nullptr;
-}  // namespace guardbit::formats::kernels
-
-#endif
+#include "formats/support/vectors/target_end.inc"

@@ -10,7 +10,7 @@ namespace guardbit::formats::vectors {
 
 /// AVX2, FMA and F16C, with Avx512's members. Include it where the target allows that.
 struct Avx2 : Vectors<32> {
-  static constexpr bool names_rounding = false;
+  static constexpr bool names_rounding = false, nans_as_x86 = true;
 
   /// The thread must round down.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
@@ -21,9 +21,6 @@ struct Avx2 : Vectors<32> {
   static Doubles all(double x) { return _mm256_set1_pd(x); }
   static Floats all(float x) { return _mm256_set1_ps(x); }
 
-  static Shorts shorts(Vectors<16>::Bytes x) {
-    return as<Shorts>(_mm256_cvtepu8_epi16(as<__m128i>(x)));
-  }
   static Words words(Vectors<16>::Shorts x) {
     return as<Words>(_mm256_cvtepu16_epi32(as<__m128i>(x)));
   }
@@ -35,20 +32,11 @@ struct Avx2 : Vectors<32> {
   static Doubles doubles(Vectors<16>::Floats x) { return _mm256_cvtps_pd(x); }
   static Vectors<16>::Floats floats(Doubles x) { return _mm256_cvtpd_ps(x); }
 
-  static Doubles larger(Doubles x, Doubles y) { return _mm256_max_pd(x, y); }
   static Floats larger(Floats x, Floats y) { return _mm256_max_ps(x, y); }
   /// Of two NaNs y; of a number and a NaN y, too, which kernels hand over as a number.
-  static Doubles larger_magnitude(Doubles x, Doubles y) {
-    const Doubles sign = fill<Doubles>(-0.0);
-    return _mm256_max_pd(_mm256_andnot_pd(sign, x), _mm256_andnot_pd(sign, y));
-  }
   static Floats larger_magnitude(Floats x, Floats y) {
     const Floats sign = fill<Floats>(-0.0F);
     return _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y));
-  }
-
-  static Doubles larger_magnitude_of(Doubles positive, Doubles y) {
-    return _mm256_max_pd(positive, _mm256_andnot_pd(fill<Doubles>(-0.0), y));
   }
   template <class Vector>
   static Vector and_or(Vector x, Vector y, Vector z) {
@@ -58,9 +46,6 @@ struct Avx2 : Vectors<32> {
   template <class Vector>
   static Vector or_and(Vector x, Vector y, Vector z) {
     return x | (y & z);
-  }
-  static Longs select_bits(Longs mask, Longs x, Longs /*y*/, Longs rest) {
-    return (x & mask) | rest;
   }
   static Doubles replaced(Doubles x, Doubles y, Doubles limit, Doubles magnitude) {
     const Doubles sign = fill<Doubles>(-0.0);
@@ -90,8 +75,7 @@ struct Avx2 : Vectors<32> {
     return as<Shorts>(_mm256_maddubs_epi16(byte_counts(as<__m256i>(x)), _mm256_set1_epi8(1)));
   }
   static Words bit_counts(Words x) {
-    const __m256i shorts = as<__m256i>(bit_counts(as<Shorts>(x)));
-    return as<Words>(_mm256_madd_epi16(shorts, _mm256_set1_epi16(1)));
+    return pair_products(bit_counts(as<Shorts>(x)), fill<Shorts>(1));
   }
 
   static Vectors<16>::Floats floats_toward_zero(Doubles x) {
@@ -104,14 +88,8 @@ struct Avx2 : Vectors<32> {
   static Vectors<16>::Shorts fp16_codes(Floats x) {
     return as<Vectors<16>::Shorts>(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
-  static Vectors<8>::Shorts fp16_codes(Vectors<16>::Floats x) {
-    const __m128i codes = _mm_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
-    return half_of<0>(as<Vectors<16>::Shorts>(codes));
-  }
   static Floats fp16_numbers(Vectors<16>::Shorts x) { return _mm256_cvtph_ps(as<__m128i>(x)); }
-  static Vectors<16>::Floats fp16_numbers(Vectors<8>::Shorts x) {
-    return _mm_cvtph_ps(as<__m128i>(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3)));
-  }
+  static Floats fp16_rounded(Floats x) { return fp16_numbers(fp16_codes(x)); }
 
   /// At most 56 products of -12 to 12 and 0 to 24 a word: pairs are summed in 16 bits.
   struct ByteDots {
@@ -120,9 +98,13 @@ struct Avx2 : Vectors<32> {
       return sums + as<Shorts>(_mm256_maddubs_epi16(as<__m256i>(x), as<__m256i>(y)));
     }
     static Words end(Shorts sums, Words start) {
-      return start + as<Words>(_mm256_madd_epi16(as<__m256i>(sums), _mm256_set1_epi16(1)));
+      return start + pair_products(sums, fill<Shorts>(1));
     }
   };
+  /// Sums of products of two neighbouring numbers of 16 bits, signed.
+  static Words pair_products(Shorts x, Shorts y) {
+    return as<Words>(_mm256_madd_epi16(as<__m256i>(x), as<__m256i>(y)));
+  }
   static Words less_third_byte(Words x, Words y) { return x - ((y >> 16) & 0xFF); }
   static Words larger_where(Words bits, Words x, Words y) {
     const Words larger = x > y ? x : y;
@@ -142,6 +124,61 @@ struct Avx2 : Vectors<32> {
   static bool any(Mask x) { return _mm256_testz_si256(as<__m256i>(x), as<__m256i>(x)) == 0; }
   static Words select(Mask mask, Words yes, Words no) {
     return as<Words>(_mm256_blendv_epi8(as<__m256i>(no), as<__m256i>(yes), as<__m256i>(mask)));
+  }
+
+  // Comparisons of numbers: none of them holds of a NaN.
+  static Mask equal(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_EQ_OQ)); }
+  static Mask less(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
+  static Mask at_most(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LE_OQ)); }
+  static Mask unlike(Mask x) { return ~x; }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return as<Mask>(_mm256_cmpgt_epi32(as<__m256i>(y), as<__m256i>(x)));
+  }
+  static bool all(Mask x) { return _mm256_movemask_ps(as<Floats>(x)) == 0xFF; }
+  /// One bit a lane.
+  static std::uint32_t bits_of(Mask x) {
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(as<Floats>(x)));
+  }
+
+  static Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
+  static Floats to_nearest_integer(Floats x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static Floats to_integer_toward_zero(Floats x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
+  static Floats of_signed(Words x) { return _mm256_cvtepi32_ps(as<__m256i>(x)); }
+  /// Toward zero; 2^31 where there is no such integer.
+  static Words to_signed(Floats x) { return as<Words>(_mm256_cvttps_epi32(x)); }
+
+  /// The upper halves of products of 16-bit lanes.
+  static Words high_halves_of_products(Words x, Words y) {
+    return as<Words>(_mm256_mulhi_epu16(as<__m256i>(x), as<__m256i>(y)));
+  }
+  /// Sums of the two products of signed 16-bit lanes in each word.
+  static Words sums_of_products(Words x, Words y) {
+    return as<Words>(_mm256_madd_epi16(as<__m256i>(x), as<__m256i>(y)));
+  }
+  static Words low_words_of_products(Words x, Words y) {
+    return as<Words>(_mm256_mullo_epi32(as<__m256i>(x), as<__m256i>(y)));
+  }
+  /// Of every word the bytes that four indices name; of a negative index 0.
+  static Words bytes_of_words(Words x, int i0, int i1, int i2, int i3) {
+    const auto byte = [](int index) {
+      return static_cast<std::uint32_t>(index < 0 ? 0x80 : index);
+    };
+    const std::uint32_t first = byte(i0) | byte(i1) << 8 | byte(i2) << 16 | byte(i3) << 24;
+    const __m256i places = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C, 0, 0x04040404,
+                                             0x08080808, 0x0C0C0C0C);
+    return as<Words>(_mm256_shuffle_epi8(
+        as<__m256i>(x), _mm256_add_epi32(places, _mm256_set1_epi32(static_cast<int>(first)))));
+  }
+  /// Of 16 bytes, in the low byte of each word, those that the words below 16 name.
+  static Words bytes_looked_up(const std::uint8_t* table, Words index) {
+    const __m256i bytes = _mm256_broadcastsi128_si256(
+        _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(table))));
+    return as<Words>(_mm256_shuffle_epi8(bytes, as<__m256i>(index | 0x80808000)));
   }
 
   static Words shift_left(Words x, Words n) {

@@ -12,6 +12,8 @@ namespace guardbit::formats::vectors {
 struct Avx512 : Vectors<64> {
   /// Instructions name their direction of rounding; elsewhere the thread's counts for all.
   static constexpr bool names_rounding = true;
+  /// Of operands' NaNs and invalid operations, the CPU makes what x86 makes.
+  static constexpr bool nans_as_x86 = true;
 
   /// a * b + c rounded down.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) {
@@ -47,11 +49,6 @@ struct Avx512 : Vectors<64> {
   static Doubles larger_magnitude(Doubles x, Doubles y) { return _mm512_range_pd(x, y, 0b1011); }
   static Floats larger_magnitude(Floats x, Floats y) { return _mm512_range_ps(x, y, 0b1011); }
 
-  /// The same of a number that is not negative and another.
-  template <class Vector>
-  static Vector larger_magnitude_of(Vector positive, Vector y) {
-    return larger_magnitude(positive, y);
-  }
   /// (x & y) | z
   template <class Vector>
   static Vector and_or(Vector x, Vector y, Vector z) {
@@ -65,8 +62,8 @@ struct Avx512 : Vectors<64> {
     return as<Vector>(
         _mm512_ternarylogic_epi64(as<__m512i>(x), as<__m512i>(y), as<__m512i>(z), 0xF8));
   }
-  /// x where the mask's bits are set, else y, of which `rest` are the bits outside the mask.
-  static Longs select_bits(Longs mask, Longs x, Longs y, Longs /*rest*/) {
+  /// x where the mask's bits are set, else y.
+  static Longs select_bits(Longs mask, Longs x, Longs y) {
     return as<Longs>(
         _mm512_ternarylogic_epi64(as<__m512i>(x), as<__m512i>(mask), as<__m512i>(y), 0xE2));
   }
@@ -95,6 +92,8 @@ struct Avx512 : Vectors<64> {
   static Vectors<32>::Floats fp16_numbers(Vectors<16>::Shorts x) {
     return _mm256_cvtph_ps(as<__m128i>(x));
   }
+  /// Of FP16, the nearest, even of two.
+  static Floats fp16_rounded(Floats x) { return fp16_numbers(fp16_codes(x)); }
 
   /// Sums of products of four neighbouring bytes, the first unsigned, as words: `begin` them, `add`
   /// to them, `end` them. VNNI.
@@ -132,6 +131,75 @@ struct Avx512 : Vectors<64> {
   static bool any(Mask x) { return x != 0; }
   static Words select(Mask mask, Words yes, Words no) {
     return as<Words>(_mm512_mask_mov_epi32(as<__m512i>(no), mask, as<__m512i>(yes)));
+  }
+
+  // Comparisons of numbers: none of them holds of a NaN.
+  static Mask equal(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ); }
+  static Mask less(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LT_OQ); }
+  static Mask at_most(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LE_OQ); }
+  static Mask unlike(Mask x) { return static_cast<Mask>(~x); }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return _mm512_cmplt_epi32_mask(as<__m512i>(x), as<__m512i>(y));
+  }
+  static bool all(Mask x) { return x == 0xFFFF; }
+  /// One bit a lane.
+  static std::uint32_t bits_of(Mask x) { return x; }
+
+  static Floats square_root(Floats x) { return _mm512_sqrt_ps(x); }
+  static Floats to_nearest_integer(Floats x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static Floats to_integer_toward_zero(Floats x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
+  static Floats of_signed(Words x) { return _mm512_cvtepi32_ps(as<__m512i>(x)); }
+  /// Toward zero; 2^31 where there is no such integer.
+  static Words to_signed(Floats x) { return as<Words>(_mm512_cvttps_epi32(x)); }
+
+  static Floats fma_toward_zero(Floats a, Floats b, Floats c) {
+    return _mm512_fmadd_round_ps(a, b, c, toward_zero);
+  }
+  static Floats add_toward_zero(Floats a, Floats b) {
+    return _mm512_add_round_ps(a, b, toward_zero);
+  }
+  static Floats multiply_toward_zero(Floats a, Floats b) {
+    return _mm512_mul_round_ps(a, b, toward_zero);
+  }
+  static Floats divide_toward_zero(Floats a, Floats b) {
+    return _mm512_div_round_ps(a, b, toward_zero);
+  }
+  static Floats divide_down(Floats a, Floats b) { return _mm512_div_round_ps(a, b, down); }
+  static Floats divide_up(Floats a, Floats b) { return _mm512_div_round_ps(a, b, up); }
+  static Floats square_root_down(Floats x) { return _mm512_sqrt_round_ps(x, down); }
+  static Floats square_root_up(Floats x) { return _mm512_sqrt_round_ps(x, up); }
+
+  /// The upper halves of products of 16-bit lanes.
+  static Words high_halves_of_products(Words x, Words y) {
+    return as<Words>(_mm512_mulhi_epu16(as<__m512i>(x), as<__m512i>(y)));
+  }
+  /// Sums of the two products of signed 16-bit lanes in each word.
+  static Words sums_of_products(Words x, Words y) {
+    return as<Words>(_mm512_madd_epi16(as<__m512i>(x), as<__m512i>(y)));
+  }
+  static Words low_words_of_products(Words x, Words y) {
+    return as<Words>(_mm512_mullo_epi32(as<__m512i>(x), as<__m512i>(y)));
+  }
+  /// Of every word the bytes that four indices name; of a negative index 0.
+  static Words bytes_of_words(Words x, int i0, int i1, int i2, int i3) {
+    const auto byte = [](int index) {
+      return static_cast<std::uint32_t>(index < 0 ? 0x80 : index);
+    };
+    const std::uint32_t first = byte(i0) | byte(i1) << 8 | byte(i2) << 16 | byte(i3) << 24;
+    const __m512i places = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
+    return as<Words>(_mm512_shuffle_epi8(
+        as<__m512i>(x), _mm512_add_epi32(places, _mm512_set1_epi32(static_cast<int>(first)))));
+  }
+  /// Of 16 bytes, in the low byte of each word, those that the words below 16 name.
+  static Words bytes_looked_up(const std::uint8_t* table, Words index) {
+    const __m512i bytes = _mm512_broadcast_i32x4(
+        _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(table))));
+    return as<Words>(_mm512_shuffle_epi8(bytes, as<__m512i>(index | 0x80808000)));
   }
 
   /// Shifts by 32 and more give zero.
@@ -194,6 +262,8 @@ struct Avx512 : Vectors<64> {
     return _mm512_packus_epi32(as<__m512i>(x), as<__m512i>(y));
   }
   static constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+  static constexpr int up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+  static constexpr int toward_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 };
 
 }  // namespace guardbit::formats::vectors

@@ -75,6 +75,20 @@ DeviceFunction binary(const char* name, Function f) {
   });
 }
 
+/// Of the tuple of that number; `f` gives the result's code.
+template <class Function>
+DeviceFunction of_tuple(const char* name, int operands, Function f) {
+  return device_function(name, 32, operands, [f] __device__(std::uint64_t number) {
+    return f(emulator::argument_tuple(number));
+  });
+}
+
+__device__ inline float number_of(std::uint32_t code) { return __uint_as_float(code); }
+__device__ inline std::uint32_t code_of(float x) {
+  return emulator::with_one_nan(__float_as_uint(x));
+}
+__device__ inline std::uint32_t code_of(int n) { return static_cast<std::uint32_t>(n); }
+
 /// Of one FP16 number; the results' codes are taken as they are.
 template <class Function>
 DeviceFunction of_half(const char* name, Function f) {

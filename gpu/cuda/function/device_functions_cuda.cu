@@ -9,8 +9,145 @@ namespace guardbit::gpu {
 #define GUARDBIT_OF_BFLOAT16(name) \
   of_bfloat16(#name "(bfloat16)", [] __device__(__nv_bfloat16 x) { return name(x); })
 
-std::vector<DeviceFunction> GUARDBIT_CUDA_FUNCTIONS() {
+#define GUARDBIT_OF_THREE(name)                                           \
+  of_tuple(#name, 3, [] __device__(emulator::ArgumentTuple t) {           \
+    return code_of(name(number_of(t.x), number_of(t.y), number_of(t.z))); \
+  })
+#define GUARDBIT_OF_FOUR(name)                                                            \
+  of_tuple(#name, 4, [] __device__(emulator::ArgumentTuple t) {                           \
+    return code_of(name(number_of(t.x), number_of(t.y), number_of(t.z), number_of(t.w))); \
+  })
+// Of a number and an integer, in the order of the function's parameters.
+#define GUARDBIT_OF_NUMBER_AND_INTEGER(name)                                                 \
+  of_tuple(#name, 2, [] __device__(emulator::ArgumentTuple t) {                              \
+    return code_of(name(number_of(t.x), static_cast<int>(emulator::integer_argument(t.y)))); \
+  })
+#define GUARDBIT_OF_INTEGER_AND_NUMBER(name)                                                       \
+  of_tuple(#name, 2, [] __device__(emulator::ArgumentTuple t) {                                    \
+    return code_of(name(static_cast<int>(emulator::small_integer_argument(t.x)), number_of(t.y))); \
+  })
+#define GUARDBIT_OF_EACH_ROUNDING(macro, name) \
+  macro(name##_rn), macro(name##_rz), macro(name##_rd), macro(name##_ru)
+
+namespace {
+
+/// Functions of two results, which have a name each: sine and cosine, parts of a number, a
+/// remainder and its quotient.
+std::vector<DeviceFunction> functions_of_two_results() {
+  using Tuple = emulator::ArgumentTuple;
   return {
+      unary("sincosf",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              sincosf(x, &sine, &cosine);
+              return sine;
+            }),
+      unary("sincosf d1",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              sincosf(x, &sine, &cosine);
+              return cosine;
+            }),
+      unary("sincospif",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              sincospif(x, &sine, &cosine);
+              return sine;
+            }),
+      unary("sincospif d1",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              sincospif(x, &sine, &cosine);
+              return cosine;
+            }),
+      unary("__sincosf",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              __sincosf(x, &sine, &cosine);
+              return sine;
+            }),
+      unary("__sincosf d1",
+            [] __device__(float x) {
+              float sine = 0, cosine = 0;
+              __sincosf(x, &sine, &cosine);
+              return cosine;
+            }),
+      unary("modff",
+            [] __device__(float x) {
+              float whole = 0;
+              return modff(x, &whole);
+            }),
+      unary("modff d1",
+            [] __device__(float x) {
+              float whole = 0;
+              modff(x, &whole);
+              return whole;
+            }),
+      unary("frexpf",
+            [] __device__(float x) {
+              int exponent = 0;
+              return frexpf(x, &exponent);
+            }),
+      device_function("frexpf d1", 32, 1,
+                      [] __device__(std::uint64_t number) {
+                        int exponent = 0;
+                        frexpf(number_of(static_cast<std::uint32_t>(number)), &exponent);
+                        return code_of(exponent);
+                      }),
+      of_tuple("remquof", 2,
+               [] __device__(Tuple t) {
+                 int quotient = 0;
+                 return code_of(remquof(number_of(t.x), number_of(t.y), &quotient));
+               }),
+      of_tuple("remquof d1", 2,
+               [] __device__(Tuple t) {
+                 int quotient = 0;
+                 remquof(number_of(t.x), number_of(t.y), &quotient);
+                 return code_of(quotient);
+               }),
+  };
+}
+
+/// What rounds in one direction, takes three or four numbers, an integer, or is exact.
+std::vector<DeviceFunction> further_functions() {
+  return {
+      GUARDBIT_OF_ONE(ceilf),
+      GUARDBIT_OF_ONE(fabsf),
+      GUARDBIT_OF_ONE(floorf),
+      GUARDBIT_OF_ONE(truncf),
+      device_function("ilogbf", 32, 1,
+                      [] __device__(std::uint64_t number) {
+                        return code_of(ilogbf(number_of(static_cast<std::uint32_t>(number))));
+                      }),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_ONE, __frcp),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_ONE, __fsqrt),
+      GUARDBIT_OF_TWO(copysignf),
+      GUARDBIT_OF_TWO(fdividef),
+      GUARDBIT_OF_TWO(fmaxf),
+      GUARDBIT_OF_TWO(fminf),
+      GUARDBIT_OF_TWO(nextafterf),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_TWO, __fadd),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_TWO, __fsub),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_TWO, __fmul),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_TWO, __fdiv),
+      GUARDBIT_OF_NUMBER_AND_INTEGER(ldexpf),
+      GUARDBIT_OF_NUMBER_AND_INTEGER(scalbnf),
+      GUARDBIT_OF_INTEGER_AND_NUMBER(jnf),
+      GUARDBIT_OF_INTEGER_AND_NUMBER(ynf),
+      GUARDBIT_OF_THREE(fmaf),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_THREE, __fmaf),
+      GUARDBIT_OF_EACH_ROUNDING(GUARDBIT_OF_THREE, __fmaf_ieee),
+      GUARDBIT_OF_THREE(norm3df),
+      GUARDBIT_OF_THREE(rnorm3df),
+      GUARDBIT_OF_FOUR(norm4df),
+      GUARDBIT_OF_FOUR(rnorm4df),
+  };
+}
+
+}  // namespace
+
+std::vector<DeviceFunction> GUARDBIT_CUDA_FUNCTIONS() {
+  std::vector<DeviceFunction> all = {
       GUARDBIT_OF_ONE(acosf),
       GUARDBIT_OF_ONE(acoshf),
       GUARDBIT_OF_ONE(asinf),
@@ -105,6 +242,9 @@ std::vector<DeviceFunction> GUARDBIT_CUDA_FUNCTIONS() {
       GUARDBIT_OF_BFLOAT16(htanh),
       GUARDBIT_OF_BFLOAT16(htanh_approx),
   };
+  for (const auto& more : {further_functions(), functions_of_two_results()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 }  // namespace guardbit::gpu

@@ -1,16 +1,19 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "emulator/inputs/input_draw.hpp"
 #include "gpu/cuda/function/device_functions.hpp"
 
-// Records what a device computes: prints digests of every function, and with a folder as its word
-// writes a sample of results there, one file for each list of functions.
+// Records what a device computes: prints digests of every function, and with a folder as its first
+// word writes a sample of results there, one file for each list of functions. Further words are
+// names of functions, and only those are recorded.
 namespace guardbit::gpu {
 namespace {
 
@@ -53,7 +56,8 @@ void write_sample(const DeviceFunction& function, std::FILE* file) {
   check(cudaFree(outputs));
 }
 
-void record(const char* compile, const std::vector<DeviceFunction>& functions, const char* folder) {
+void record(const char* compile, const std::vector<DeviceFunction>& functions, const char* folder,
+            const std::set<std::string>& names) {
   std::FILE* file = nullptr;
   if (folder != nullptr) {
     file = std::fopen((std::string(folder) + "/" + compile + ".bin").c_str(), "wb");
@@ -65,6 +69,7 @@ void record(const char* compile, const std::vector<DeviceFunction>& functions, c
   FunctionDigests* digests = nullptr;
   check(cudaMalloc(&digests, sizeof *digests));
   for (const DeviceFunction& function : functions) {
+    if (!names.empty() && !names.contains(function.name)) continue;
     check(cudaMemset(digests, 0, sizeof *digests));
     function.digests(std::uint64_t{1} << function.input_bits, digests);
     check(cudaDeviceSynchronize());
@@ -85,12 +90,13 @@ void record(const char* compile, const std::vector<DeviceFunction>& functions, c
 int main(int count, char** words) {
   using namespace guardbit::gpu;
   const char* const folder = count > 1 ? words[1] : nullptr;
+  const std::set<std::string> names(words + std::min(count, 2), words + count);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, 0));
   std::printf("# %s, CUDA %d.%d: list, function, operands, bits of inputs, digest, quick digest\n",
               properties.name, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-  record("ptx", ptx_functions(), folder);
-  record("default", cuda_functions_default(), folder);
-  record("ftz", cuda_functions_flushed(), folder);
-  record("fast", cuda_functions_fast(), folder);
+  record("ptx", ptx_functions(), folder, names);
+  record("default", cuda_functions_default(), folder, names);
+  record("ftz", cuda_functions_flushed(), folder, names);
+  record("fast", cuda_functions_fast(), folder, names);
 }

@@ -157,17 +157,17 @@ void compare_small_batches(const Engine& engine, int rounds) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("engines equal the reference on every family", "[cpu]", Avx512, Avx2, Portable,
-                   Silicon) {
+TEMPLATE_TEST_CASE("engines equal the reference on every family", "[cpu]", Avx512, Avx2, Neon,
+                   Portable, Silicon) {
   if (can_test(TestType::sets)) compare_small_batches(engine_named(TestType::name), 1);
 }
 
 TEMPLATE_TEST_CASE("engines equal the reference on every family, many batches", "[sweep]", Avx512,
-                   Avx2, Portable, Silicon) {
+                   Avx2, Neon, Portable, Silicon) {
   if (can_test(TestType::sets)) compare_small_batches(engine_named(TestType::name), 200);
 }
 
-TEMPLATE_TEST_CASE("engines equal the reference on whole instructions", "[cpu]", Avx512, Avx2,
+TEMPLATE_TEST_CASE("engines equal the reference on whole instructions", "[cpu]", Avx512, Avx2, Neon,
                    Portable, Silicon) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
@@ -181,7 +181,7 @@ TEMPLATE_TEST_CASE("engines equal the reference on whole instructions", "[cpu]",
 }
 
 TEMPLATE_TEST_CASE("engines equal the reference on every width of wgmma", "[cpu]", Avx512, Avx2,
-                   Portable) {
+                   Neon, Portable) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
   int accepted = 0;
@@ -202,7 +202,7 @@ TEMPLATE_TEST_CASE("engines equal the reference on every width of wgmma", "[cpu]
 }
 
 TEMPLATE_TEST_CASE("engines equal the reference on dot products of any length", "[cpu]", Avx512,
-                   Avx2, Portable, Silicon) {
+                   Avx2, Neon, Portable, Silicon) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
   std::size_t turn = 0;
@@ -221,7 +221,7 @@ TEMPLATE_TEST_CASE("engines equal the reference on dot products of any length", 
 }
 
 TEMPLATE_TEST_CASE("engines do not depend on the caller's floating-point environment", "[cpu]",
-                   Avx512, Avx2, Portable, Silicon) {
+                   Avx512, Avx2, Neon, Portable, Silicon) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
   std::fenv_t saved;
@@ -240,7 +240,7 @@ TEMPLATE_TEST_CASE("engines do not depend on the caller's floating-point environ
   std::fesetenv(&saved);
 }
 
-TEMPLATE_TEST_CASE("the number of threads does not change the result", "[cpu]", Avx512, Avx2,
+TEMPLATE_TEST_CASE("the number of threads does not change the result", "[cpu]", Avx512, Avx2, Neon,
                    Portable) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
@@ -371,7 +371,7 @@ void judge_batch(const Engine& engine, const MatrixInstruction& instruction,
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("engines read batches as the oracle does", "[cpu]", Avx512, Avx2, Portable,
+TEMPLATE_TEST_CASE("engines read batches as the oracle does", "[cpu]", Avx512, Avx2, Neon, Portable,
                    Silicon, Reference) {
   if (!can_test(TestType::sets)) return;
   const Engine& engine = engine_named(TestType::name);
@@ -385,11 +385,9 @@ TEST_CASE("engines are found by name") {
       "sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "test");
   const MatrixInstruction chain = emulator::require_instruction(
       "sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "test");
-  const auto is_here = [](formats::InstructionSets sets) {
-    return cpu_has(sets) && formats::allowed_instruction_sets() >= sets;
-  };
   CHECK(emulator::require_engine("auto", plain).name == (is_here(Avx512::sets) ? Avx512::name
                                                          : is_here(Avx2::sets) ? Avx2::name
+                                                         : is_here(Neon::sets) ? Neon::name
                                                                                : Portable::name));
   CHECK(emulator::require_engine("auto", chain).accepts(chain));
   CHECK(emulator::require_engine("reference", chain).name == "reference");

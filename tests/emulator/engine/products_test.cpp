@@ -218,7 +218,7 @@ int whole_groups(const MatrixInstruction& instruction, int k) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("products equal the reference on every family", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("products equal the reference on every family", "[cpu]", Avx512, Avx2, Neon) {
   const Engine* const engine = product_engine<TestType>();
   if (engine == nullptr) return;
   std::uint64_t turn = 0;
@@ -232,7 +232,7 @@ TEMPLATE_TEST_CASE("products equal the reference on every family", "[cpu]", Avx5
   }
 }
 
-TEMPLATE_TEST_CASE("products of odd sizes equal the reference", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("products of odd sizes equal the reference", "[cpu]", Avx512, Avx2, Neon) {
   const Engine* const engine = product_engine<TestType>();
   if (engine == nullptr) return;
   std::uint64_t turn = 0;
@@ -264,7 +264,7 @@ TEMPLATE_TEST_CASE("products of odd sizes equal the reference", "[cpu]", Avx512,
 }
 
 TEMPLATE_TEST_CASE("products of every arithmetic in odd sizes equal the reference", "[cpu]", Avx512,
-                   Avx2) {
+                   Avx2, Neon) {
   const Engine* const engine = product_engine<TestType>();
   if (engine == nullptr) return;
   constexpr int sizes[][3] = {{257, 3, 17}, {3, 257, 1}, {17, 1, 257}, {1, 17, 3}};
@@ -278,7 +278,7 @@ TEMPLATE_TEST_CASE("products of every arithmetic in odd sizes equal the referenc
 }
 
 TEMPLATE_TEST_CASE("products do not depend on the number of threads, and D may be C", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   const Engine* const engine = product_engine<TestType>();
   if (engine == nullptr) return;
   int accepted = 0;
@@ -309,9 +309,17 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
     std::int64_t outputs = 0;
   };
   std::vector<Swept> swept;
-  for (const Engine* engine : {product_engine<Avx512>(), product_engine<Avx2>()})
+  const auto sweep = [&]<class Sets>(Sets) {
+    const Engine* const engine = is_here(Sets::sets) ? product_engine<Sets>() : nullptr;
     if (engine != nullptr) swept.push_back({engine, product_instructions(*engine)});
-  if (swept.empty()) return;
+  };
+  sweep(Avx512());
+  sweep(Avx2());
+  sweep(Neon());
+  if (swept.empty()) {
+    std::cout << "SKIPPED: no engine of vectors is here\n";
+    return;
+  }
   std::vector<const MatrixInstruction*> instructions;
   const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
   for (const Swept& by : swept)

@@ -22,7 +22,7 @@ namespace {
 
 using emulator::MatrixInstruction;
 using emulator::MatrixProduct;
-using emulator::Width;
+using emulator::VectorSet;
 
 /// How a matrix lies in memory.
 enum class Layout { rows, columns, every_third };
@@ -161,36 +161,32 @@ std::vector<MatrixInstruction> distinct_instructions(
   return instructions;
 }
 
-/// Kernels for registers of one width.
+/// Kernels of an instruction set.
 struct Implementation {
   std::function<bool(const MatrixInstruction&)> accepts;
   Multiply multiply;
 };
 
-Implementation implementation(bool (*accepts)(const MatrixInstruction&, Width),
+Implementation implementation(bool (*accepts)(const MatrixInstruction&, VectorSet),
                               void (*multiply)(const MatrixInstruction&, const MatrixProduct&, int,
-                                               Width),
-                              Width width) {
-  return {[=](const MatrixInstruction& instruction) { return accepts(instruction, width); },
+                                               VectorSet),
+                              VectorSet set) {
+  return {[=](const MatrixInstruction& instruction) { return accepts(instruction, set); },
           [=](const MatrixInstruction& instruction, const MatrixProduct& x, int threads) {
-            multiply(instruction, x, threads, width);
+            multiply(instruction, x, threads, set);
           }};
 }
 
 template <class Sets>
-constexpr Width width_of =
-    Sets::sets == formats::InstructionSets::avx512 ? Width::widest : Width::bits_256;
-
-template <class Sets>
 Implementation integer_implementation() {
   return implementation(emulator::integer_gemm::accepts, emulator::integer_gemm::multiply,
-                        width_of<Sets>);
+                        Sets::vector_set);
 }
 
 template <class Sets>
 Implementation chain_implementation() {
   return implementation(emulator::chain_gemm::accepts, emulator::chain_gemm::multiply,
-                        width_of<Sets>);
+                        Sets::vector_set);
 }
 
 /// The one of the two that takes the instruction.
@@ -238,7 +234,8 @@ std::uint64_t extreme_integer(Random& random) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("integer products are the model's in every instruction", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("integer products are the model's in every instruction", "[cpu]", Avx512, Avx2,
+                   Neon) {
   if (!can_test(TestType::sets)) return;
   const Implementation of = integer_implementation<TestType>();
   const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
@@ -266,7 +263,7 @@ TEMPLATE_TEST_CASE("integer products are the model's in every instruction", "[cp
 }
 
 TEMPLATE_TEST_CASE("chains of fused multiply-adds are the model's in every instruction", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
   const Implementation of = chain_implementation<TestType>();
   const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
@@ -301,7 +298,8 @@ TEMPLATE_TEST_CASE("chains of fused multiply-adds are the model's in every instr
   }
 }
 
-TEMPLATE_TEST_CASE("products larger than every block are the model's", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("products larger than every block are the model's", "[cpu]", Avx512, Avx2,
+                   Neon) {
   if (!can_test(TestType::sets)) return;
   struct Case {
     const char *arch, *name;
@@ -335,7 +333,7 @@ TEMPLATE_TEST_CASE("products larger than every block are the model's", "[cpu]", 
 }
 
 TEMPLATE_TEST_CASE("D may be C, and what lies between the elements of D is not touched", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
   Random random(8);
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32",
@@ -362,7 +360,7 @@ TEMPLATE_TEST_CASE("D may be C, and what lies between the elements of D is not t
   }
 }
 
-TEMPLATE_TEST_CASE("executions of a batch are the model's", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("executions of a batch are the model's", "[cpu]", Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
   Random random(10);
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
@@ -396,19 +394,19 @@ TEMPLATE_TEST_CASE("executions of a batch are the model's", "[cpu]", Avx512, Avx
     emulator::execute(instruction, batch, 0, 3);
     batch.d = emulator::codes_of(instruction.d, d.data());
     CAPTURE(name);
-    constexpr Width width = width_of<TestType>;
-    if (emulator::integer_gemm::accepts(instruction, width)) {
-      emulator::integer_gemm::run(instruction, batch, 0, 3, width);
+    constexpr auto set = TestType::vector_set;
+    if (emulator::integer_gemm::accepts(instruction, set)) {
+      emulator::integer_gemm::run(instruction, batch, 0, 3, set);
     } else {
-      REQUIRE(emulator::chain_gemm::accepts(instruction, width));
-      emulator::chain_gemm::run(instruction, batch, 0, 3, width);
+      REQUIRE(emulator::chain_gemm::accepts(instruction, set));
+      emulator::chain_gemm::run(instruction, batch, 0, 3, set);
     }
     CHECK(d == expected);
   }
 }
 
 TEMPLATE_TEST_CASE("two stored values at one place of a sparse row of A both count", "[cpu]",
-                   Avx512, Avx2) {
+                   Avx512, Avx2, Neon) {
   if (!can_test(TestType::sets)) return;
   Random random(9);
   const MatrixInstruction instruction = emulator::require_instruction(

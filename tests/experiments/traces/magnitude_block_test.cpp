@@ -13,6 +13,7 @@ namespace {
 
 using tests::Avx2;
 using tests::Avx512;
+using tests::Neon;
 using tests::Portable;
 
 /// Blocks of few and of many exponents, with zeros, at the ends of the ranges and past them.
@@ -40,7 +41,7 @@ std::vector<std::vector<std::uint32_t>> blocks() {
 }
 
 TEMPLATE_TEST_CASE("trace: blocks are filled and counted alike by every instruction set", "[cpu]",
-                   Avx512, Avx2, Portable) {
+                   Avx512, Avx2, Neon, Portable) {
   if (!tests::can_test(TestType::sets)) return;
   const auto all = block_functions();
   const auto found = std::find_if(all.begin(), all.end(), [](const BlockFunctions& functions) {

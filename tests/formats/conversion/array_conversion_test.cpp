@@ -28,6 +28,7 @@ namespace {
 
 using tests::Avx2;
 using tests::Avx512;
+using tests::Neon;
 using tests::Portable;
 
 constexpr std::array all_roundings = {
@@ -169,7 +170,7 @@ const std::array few_policies = {overflow_ieee, overflow_saturate};
 }  // namespace
 
 // Every other case takes the kernels that are here, so this one says which are not.
-TEMPLATE_TEST_CASE("the kernels have every pair of narrow formats", "[cpu]", Avx512, Avx2,
+TEMPLATE_TEST_CASE("the kernels have every pair of narrow formats", "[cpu]", Avx512, Avx2, Neon,
                    Portable) {
   if (!tests::can_test(TestType::sets)) return;
   const auto all = kernels::available();

@@ -343,26 +343,30 @@ class Kernel {
   std::vector<std::int64_t> invalid_addends_;
 };
 
-const ChainTiles* tiles_for(const MatrixInstruction& instruction, Width width) {
-  const bool is_double = instruction.d == formats::fp64;
-  if (width == Width::widest) {
-    const ChainTiles* const tiles = is_double ? double_chains_avx512() : single_chains_avx512();
-    if (tiles != nullptr) return tiles;
+const ChainTiles* tiles_for(const MatrixInstruction& instruction, [[maybe_unused]] VectorSet set) {
+  [[maybe_unused]] const bool is_double = instruction.d == formats::fp64;
+  if constexpr (compiles_x86) {
+    if (set == VectorSet::avx512)
+      return is_double ? double_chains_avx512() : single_chains_avx512();
+    if (set == VectorSet::avx2) return is_double ? double_chains_avx2() : single_chains_avx2();
   }
-  return is_double ? double_chains_avx2() : single_chains_avx2();
+  if constexpr (compiles_arm) {
+    if (set == VectorSet::neon) return is_double ? double_chains_neon() : single_chains_neon();
+  }
+  return nullptr;
 }
 
 template <class Word>
 void multiply_as(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-                 Width width) {
-  const Kernel<Word> kernel(instruction, product, *tiles_for(instruction, width));
+                 VectorSet set) {
+  const Kernel<Word> kernel(instruction, product, *tiles_for(instruction, set));
   multiply_by_panels(kernel, product, threads);
   kernel.finish();
 }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& instruction, Width width) {
+bool accepts(const MatrixInstruction& instruction, VectorSet set) {
   const Step& step = instruction.steps.list[0];
   const AccumulatorSpec& spec = step.spec;
   const bool is_chain = instruction.steps.count == 1 && step.operation == Operation::dot &&
@@ -378,22 +382,22 @@ bool accepts(const MatrixInstruction& instruction, Width width) {
                            (is_double || (is_single(instruction.a) && is_single(instruction.b) &&
                                           instruction.d == formats::fp32));
   return is_chain && has_formats && instruction.scale.count == 0 &&
-         instruction.sparsity.group_elements == 0 && tiles_for(instruction, width) != nullptr;
+         instruction.sparsity.group_elements == 0 && tiles_for(instruction, set) != nullptr;
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-              Width width) {
+              VectorSet set) {
   if (instruction.d == formats::fp64) {
-    multiply_as<std::uint64_t>(instruction, product, threads, width);
+    multiply_as<std::uint64_t>(instruction, product, threads, set);
   } else {
-    multiply_as<std::uint32_t>(instruction, product, threads, width);
+    multiply_as<std::uint32_t>(instruction, product, threads, set);
   }
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end, Width width) {
+         std::int64_t end, VectorSet set) {
   for (std::int64_t t = begin; t < end; ++t)
-    multiply(instruction, product_of(instruction, batch, t), 1, width);
+    multiply(instruction, product_of(instruction, batch, t), 1, set);
 }
 
 }  // namespace guardbit::emulator::chain_gemm

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "emulator/engine/kernels/shared/width.hpp"
+#include "emulator/engine/kernels/shared/vector_set.hpp"
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
@@ -12,14 +12,14 @@
 namespace guardbit::emulator::chain_gemm {
 
 /// Can this CPU multiply by the instruction?
-bool accepts(const MatrixInstruction& instruction, Width width = Width::widest);
+bool accepts(const MatrixInstruction& instruction, VectorSet set);
 
 /// As `emulator::multiply`; the instruction must be accepted.
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-              Width width = Width::widest);
+              VectorSet set);
 
 /// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end, Width width = Width::widest);
+         std::int64_t end, VectorSet set);
 
 }  // namespace guardbit::emulator::chain_gemm

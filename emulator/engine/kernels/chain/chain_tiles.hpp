@@ -20,11 +20,13 @@ struct ChainTiles {
   ChainTile keeping_nan = nullptr;
 };
 
-/// Null where this CPU (or this build) has not the instructions.
+/// Null where this CPU has not the instructions.
 const ChainTiles* double_chains_avx512();
 const ChainTiles* single_chains_avx512();
 /// and FMA
 const ChainTiles* double_chains_avx2();
 const ChainTiles* single_chains_avx2();
+const ChainTiles* double_chains_neon();
+const ChainTiles* single_chains_neon();
 
 }  // namespace guardbit::emulator

@@ -30,27 +30,36 @@ template <class Bytes>
   return exponents > floor ? exponents : floor;
 }
 
-/// The largest codes so far by bytes: 4 rows in 32 bits, a column in each.
-template <class Isa, int Rows, int Columns>
-struct ByteMaximum {
-  using Bytes = typename Isa::Bytes;
-  static constexpr std::ptrdiff_t a_step = Rows, b_step = 4 * Columns;
-  static constexpr int vectors = 4 * Columns / Isa::bytes, row_groups = Rows / rows_together;
-  ArrayOf<ArrayOf<Bytes, row_groups>, vectors> codes;
+/// The largest codes so far, of each vector of columns `parts` vectors for four rows.
+template <class Vector, int vectors, int row_groups, int parts = 1>
+struct LargestCodes {
+  ArrayOf<ArrayOf<Vector, row_groups * parts>, vectors> codes;
 
   /// Another's four of rows.
   template <int group, class Other>
   [[gnu::always_inline]] void take(const Other& other) {
-    for (int v = 0; v < vectors; ++v) codes[v][group] = other.codes[v][group];
+    for (int v = 0; v < vectors; ++v)
+      for (int i = group * parts; i < (group + 1) * parts; ++i) codes[v][i] = other.codes[v][i];
   }
+  /// Of the fours of rows [first, last).
   template <int first = 0, int last = row_groups>
   [[gnu::always_inline]] void clear() {
 #pragma GCC unroll 4
     for (auto& of_columns : codes) {
-#pragma GCC unroll 2
-      for (int i = first; i < last; ++i) of_columns[i] = Bytes{};
+#pragma GCC unroll 4
+      for (int i = first * parts; i < last * parts; ++i) of_columns[i] = Vector{};
     }
   }
+};
+
+/// By bytes: 4 rows in 32 bits, a column in each.
+template <class Isa, int Rows, int Columns>
+struct ByteMaximum
+    : LargestCodes<typename Isa::Bytes, 4 * Columns / Isa::bytes, Rows / rows_together> {
+  using Bytes = typename Isa::Bytes;
+  static constexpr std::ptrdiff_t a_step = Rows, b_step = 4 * Columns;
+  static constexpr int vectors = 4 * Columns / Isa::bytes, row_groups = Rows / rows_together;
+
   /// Of the fours of rows [first, last).
   template <int first = 0, int last = row_groups>
   [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
@@ -64,7 +73,8 @@ struct ByteMaximum {
 #pragma GCC unroll 2
       for (int i = first; i < last; ++i) {
         const Bytes sum = rows[i] + columns;
-        codes[v][i] = sum > codes[v][i] ? sum : codes[v][i];
+        Bytes& most = this->codes[v][i];
+        most = sum > most ? sum : most;
       }
     }
   }

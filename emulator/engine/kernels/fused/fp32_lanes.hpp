@@ -150,8 +150,7 @@ struct Fp32Lanes {
   }
   template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
-    if constexpr (Kind == Result::fp16)
-      return positive_zero(Isa::fp16_numbers(Isa::fp16_codes(exact)));
+    if constexpr (Kind == Result::fp16) return positive_zero(Isa::fp16_rounded(exact));
     return as<Vector>(as<Bits>(exact) & x.addend_bits);
   }
   /// -0 becomes +0.

@@ -1,6 +1,7 @@
 #pragma once
 
-// The operations of fused_tile.hpp in FP64's lanes. Included where the instruction set is allowed.
+// The operations of fused_tile.hpp in FP64's lanes, for instruction sets that name their rounding.
+// Included where the instruction set is allowed.
 
 #include <array>
 #include <cstddef>
@@ -35,7 +36,7 @@ struct Fp64Lanes {
   /// Of exponents as they stand in sums.
   static constexpr int bias = 1023 + fp64_scale_exponent, fraction_bits = 52;
   static constexpr bool any_exponents = true;
-  static constexpr Lag lag = Isa::bytes == 64 ? Lag::half : Lag::whole;
+  static constexpr Lag lag = Lag::half;
   static constexpr bool composes = true;
   /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
   static constexpr int strip = 256, part_places = 256;
@@ -91,24 +92,10 @@ struct Fp64Lanes {
     }
   };
   /// Exponents of products in 16 bits, which hold any.
-  struct MaximumOfExponents {
+  struct MaximumOfExponents : LargestCodes<Shorts, vectors, row_groups> {
     using Exponents = ExponentFields;
     static constexpr std::ptrdiff_t a_step = 2 * rows, b_step = 8 * columns;
-    ArrayOf<ArrayOf<Shorts, row_groups>, vectors> codes;
 
-    /// Another's four of rows.
-    template <int group, class Other>
-    [[gnu::always_inline]] void take(const Other& other) {
-      for (int v = 0; v < vectors; ++v) codes[v][group] = other.codes[v][group];
-    }
-    template <int first = 0, int last = row_groups>
-    [[gnu::always_inline]] void clear() {
-#pragma GCC unroll 4
-      for (auto& of_vector : codes) {
-#pragma GCC unroll 2
-        for (int i = first; i < last; ++i) of_vector[i] = Shorts{};
-      }
-    }
     template <int first = 0, int last = row_groups>
     [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
 #pragma GCC unroll 4
@@ -117,7 +104,8 @@ struct Fp64Lanes {
 #pragma GCC unroll 2
         for (int i = first; i < last; ++i) {
           const Shorts sum = fused::broadcast<Shorts, std::uint64_t>(a + 8 * i) + of_columns;
-          codes[v][i] = sum > codes[v][i] ? sum : codes[v][i];
+          Shorts& most = this->codes[v][i];
+          most = sum > most ? sum : most;
         }
       }
     }
@@ -128,7 +116,7 @@ struct Fp64Lanes {
       for (int v = 0; v < vectors; ++v) {
 #pragma GCC unroll 2
         for (int i = first; i < last; ++i) {
-          const Shorts field = codes[v][i] + static_cast<std::uint16_t>((bias - 1024) << 4);
+          const Shorts field = this->codes[v][i] + static_cast<std::uint16_t>((bias - 1024) << 4);
           result.fields[v][i] = field > x.zero_exponent ? field : x.zero_exponent;
         }
       }
@@ -184,7 +172,7 @@ struct Fp64Lanes {
   template <class C>
   [[gnu::always_inline]] static Vector start(const C& x, Vector products, Bits low_bits,
                                              Vector addend) {
-    Vector largest = Isa::larger_magnitude_of(products, addend);
+    Vector largest = Isa::larger_magnitude(products, addend);
     if constexpr (C::needs_addend_floor) {
       const Vector raised = Isa::larger(largest, x.least_addend);
       largest = addend != 0 ? raised : largest;
@@ -195,37 +183,19 @@ struct Fp64Lanes {
   /// The accumulator less X, which has its exponent (claim 4).
   template <class C>
   [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
-    const Vector offset = as<Vector>(
-        Isa::select_bits(x.exponent_field, as<Bits>(accumulator), x.offset_bits, x.half));
-    if constexpr (Isa::names_rounding) return accumulator - offset;
-    return negated(offset - accumulator);  // downward x - x is -0
-  }
-  [[gnu::always_inline]] static Vector negated(Vector x) {
-    return as<Vector>(as<Bits>(x) ^ (std::uint64_t{1} << 63));
+    const Vector offset =
+        as<Vector>(Isa::select_bits(x.exponent_field, as<Bits>(accumulator), x.half));
+    return accumulator - offset;
   }
 
   /// Rounded to nearest even to FP16's grid; infinite from 2^16 on. +0 for zeros.
   template <class C>
   [[gnu::always_inline]] static Vector rounded_to_fp16(const C& x, Vector exact) {
     const Vector largest = Isa::larger_magnitude(exact, x.least_addend);
-    const auto magic_of = [&](int bits) __attribute__((always_inline)) {
-      return Isa::and_or(as<Bits>(largest) + (static_cast<std::uint64_t>(bits) << fraction_bits),
-                         x.exponent_field, x.half);
-    };
-    Vector rounded;
-    if constexpr (Isa::names_rounding) {
-      const Vector magic = as<Vector>(magic_of(fraction_bits - 10));
-      rounded = (exact + magic) - magic;
-    } else {
-      // With `below` bits under FP16's last place the sum is exact; integers round it.
-      constexpr int below = 36;
-      const Vector magic = as<Vector>(magic_of(fraction_bits - 10 - below));
-      const Bits sum = as<Bits>(exact + magic);
-      const Bits odd = (sum >> below) & 1;
-      const Bits kept = (sum + odd + ((std::uint64_t{1} << (below - 1)) - 1)) &
-                        ~((std::uint64_t{1} << below) - 1);
-      rounded = negated(magic - as<Vector>(kept));
-    }
+    const Vector magic = as<Vector>(
+        Isa::and_or(as<Bits>(largest) + (std::uint64_t{fraction_bits - 10} << fraction_bits),
+                    x.exponent_field, x.half));
+    const Vector rounded = (exact + magic) - magic;
     return infinite_from(rounded, rounded, 0x1p16);
   }
   [[gnu::always_inline]] static Vector infinite_from(Vector value, Vector compared, double limit) {
@@ -247,27 +217,13 @@ struct Fp64Lanes {
   /// rounding twice is rounding once.
   template <Result Kind, class C>
   [[gnu::always_inline]] static Vector add(const C& x, Vector a, Vector b) {
-    if constexpr (Isa::names_rounding) {
-      const Vector sum = a + b;
-      if constexpr (Kind == Result::fp16) return rounded_to_fp16(x, sum);
-      return scaled(Isa::doubles(Isa::floats(unscaled(sum))));
-    } else {
-      // Of the sum rounded down and up the odd one, and integers that round it. What FP32 holds as
-      // a subnormal number is an exact sum.
-      const Vector below = a + b, above = negated(negated(a) - b);
-      const Vector sum = (as<Bits>(below) & 1) != 0 ? below : above;
-      if constexpr (Kind == Result::fp16) return rounded_to_fp16(x, sum);
-      constexpr int lost = fraction_bits - 23;
-      constexpr std::uint64_t low = (std::uint64_t{1} << lost) - 1;
-      const Bits bits = as<Bits>(sum);
-      const Vector rounded = as<Vector>((bits + (low >> 1) + ((bits >> lost) & 1)) & ~low);
-      return infinite_from(rounded == 0 ? Vector{} : rounded, rounded, 0x1p128);
-    }
+    const Vector sum = a + b;
+    if constexpr (Kind == Result::fp16) return rounded_to_fp16(x, sum);
+    return scaled(Isa::doubles(Isa::floats(unscaled(sum))));
   }
   /// -0 becomes +0.
   [[gnu::always_inline]] static Vector scaled(Vector x) {
-    if constexpr (Isa::names_rounding) return Isa::fma(x, fill<Vector>(scale<double>), Vector{});
-    return x == 0 ? Vector{} : x * scale<double>;
+    return Isa::fma(x, fill<Vector>(scale<double>), Vector{});
   }
   [[gnu::always_inline]] static Vector unscaled(Vector x) { return x * (1 / scale<double>); }
 

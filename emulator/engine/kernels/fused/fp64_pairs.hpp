@@ -131,26 +131,11 @@ struct Fp64Pairs {
     }
   };
   /// Exponents of products in 16 bits, which hold any.
-  struct MaximumOfExponents {
+  struct MaximumOfExponents : LargestCodes<Shorts, pairs, row_groups, 2> {
     using Exponents = ExponentFields<1>;
     using Signed = typename Isa::template Of<std::int16_t>;
     static constexpr std::ptrdiff_t a_step = 2 * rows, b_step = 4 * columns;
-    ArrayOf<ArrayOf<ArrayOf<Shorts, 2>, row_groups>, pairs> codes;
 
-    /// Another's four of rows.
-    template <int group, class Other>
-    [[gnu::always_inline]] void take(const Other& other) {
-      for (int p = 0; p < pairs; ++p)
-        for (int i = 0; i < 2; ++i) codes[p][group][i] = other.codes[p][group][i];
-    }
-    template <int first = 0, int last = row_groups>
-    [[gnu::always_inline]] void clear() {
-#pragma GCC unroll 2
-      for (auto& of_pair : codes) {
-#pragma GCC unroll 2
-        for (int i = first; i < last; ++i) of_pair[i][0] = of_pair[i][1] = Shorts{};
-      }
-    }
     template <int first = 0, int last = row_groups>
     [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
 #pragma GCC unroll 2
@@ -158,7 +143,7 @@ struct Fp64Pairs {
         const auto of_columns = formats::vectors::load<Shorts>(b + Isa::bytes * p);
 #pragma GCC unroll 4
         for (int i = 2 * first; i < 2 * last; ++i) {
-          Shorts& most = codes[p][i / 2][i % 2];
+          Shorts& most = this->codes[p][i];
           most = larger(fused::broadcast<Shorts, std::uint32_t>(a + 4 * i) + of_columns, most);
         }
       }
@@ -172,7 +157,7 @@ struct Fp64Pairs {
         for (int i = 2 * first; i < 2 * last; ++i) {
           // Sums with a zero are negative then.
           const Shorts field =
-              codes[p][i / 2][i % 2] + static_cast<std::uint16_t>((C::bias - 1024) * (1 << 4));
+              this->codes[p][i] + static_cast<std::uint16_t>((C::bias - 1024) * (1 << 4));
           result.of_rows[p][i / 2][i % 2] =
               as<Shorts>(larger(as<Signed>(field), as<Signed>(x.zero_exponent)));
         }
@@ -292,13 +277,13 @@ struct Fp64Pairs {
     // FP32's field is FP64's less bits 8 to 10, as large by 2^32 with this scale.
     constexpr int up = fp32_fraction_bits - high_bits;
     const auto magnitude = as<Floats>((odd << (up + 1)) >> 1) * 0x1p-32F;
-    return Isa::fp16_numbers(Isa::fp16_codes(as<Floats>(as<Words>(magnitude) | (high & sign_bit))));
+    return Isa::fp16_rounded(as<Floats>(as<Words>(magnitude) | (high & sign_bit)));
   }
   /// The scalar addition of composed instructions (claim 6).
   template <Result Kind, class C>
   [[gnu::always_inline]] static Sum<Kind> add(const C&, const Sum<Kind>& a, const Sum<Kind>& b) {
     if constexpr (Kind == Result::fp16) {
-      return Isa::fp16_numbers(Isa::fp16_codes(a + b));
+      return Isa::fp16_rounded(a + b);
     } else {
       return {rounded_to_fp32(a.first + b.first), rounded_to_fp32(a.second + b.second)};
     }

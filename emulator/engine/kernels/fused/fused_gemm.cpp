@@ -15,8 +15,15 @@ namespace guardbit::emulator::fused_gemm {
 
 namespace {
 
-fused::Kernels kernels_of(Width width) {
-  return width == Width::widest ? fused::kernels_avx512() : fused::kernels_avx2();
+fused::Kernels kernels_of(VectorSet set) {
+  if constexpr (compiles_x86) {
+    if (set == VectorSet::avx512) return fused::kernels_avx512();
+    if (set == VectorSet::avx2) return fused::kernels_avx2();
+  }
+  if constexpr (compiles_arm) {
+    if (set == VectorSet::neon) return fused::kernels_neon();
+  }
+  return {};
 }
 
 /// What executes batches that are not for tiles.
@@ -29,29 +36,29 @@ bool is_small(const Shape& shape) { return shape.m * shape.n < 64; }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& instruction, Width width) {
-  const fused::Kernels kernels = kernels_of(width);
+bool accepts(const MatrixInstruction& instruction, VectorSet set) {
+  const fused::Kernels kernels = kernels_of(set);
   if (kernels.multiply == nullptr) return false;
   const std::optional<fused::FusedInstruction> fused = fused::fused_instruction(instruction);
   return fused && kernels.accepts(*fused);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end, Width width) {
+         std::int64_t end, VectorSet set) {
   const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
   const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
   // What packing takes is won back by many outputs of an execution only.
   if (!plain || is_small(batch.shape))
     return run_by_executions(instruction)(instruction, batch, begin, end);
-  const fused::Kernels kernels = kernels_of(width);
+  const fused::Kernels kernels = kernels_of(set);
   for (std::int64_t t = begin; t < end; ++t)
     kernels.multiply(fused, product_of(instruction, batch, t), 1);
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-              Width width) {
+              VectorSet set) {
   const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
-  const fused::Kernels kernels = kernels_of(width);
+  const fused::Kernels kernels = kernels_of(set);
   const auto by_tiles = [&](const MatrixProduct& x) { kernels.multiply(fused, x, threads); };
   if (kernels.can_spread(fused, product)) return by_tiles(product);
   const Executions run_each = run_by_executions(instruction);

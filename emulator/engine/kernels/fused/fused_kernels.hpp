@@ -19,5 +19,7 @@ struct Kernels {
 /// Null where the CPU has not the instructions.
 Kernels kernels_avx512();
 Kernels kernels_avx2();
+/// Not null: NEON is a part of AArch64.
+Kernels kernels_neon();
 
 }  // namespace guardbit::emulator::fused

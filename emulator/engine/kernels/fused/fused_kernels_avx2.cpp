@@ -1,7 +1,9 @@
 #include "emulator/engine/kernels/fused/fused_kernels.hpp"
 
-// All that a template below could instantiate comes before the pragma, so that no other code of
+// All that a template below could instantiate comes before the target, so that no other code of
 // this program becomes AVX2 code.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,15 +22,9 @@
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
 #include "formats/support/parallel.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+// What follows is compiled for the instruction set,
+#include "formats/support/vectors/target_avx2.inc"
+// these templates among it.
 #include "emulator/engine/kernels/fused/tile_kernels.hpp"
 #include "formats/support/vectors/avx2.hpp"
 
@@ -38,20 +34,8 @@ constexpr Kernels kernels = kernels_of<formats::vectors::Avx2>();
 }  // namespace
 }  // namespace guardbit::emulator::fused
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "formats/support/vectors/target_end.inc"
 
 namespace guardbit::emulator::fused {
 Kernels kernels_avx2() { return cpu::features().avx2_kernels ? kernels : Kernels{}; }
 }  // namespace guardbit::emulator::fused
-
-#else
-
-namespace guardbit::emulator::fused {
-Kernels kernels_avx2() { return {}; }
-}  // namespace guardbit::emulator::fused
-
-#endif

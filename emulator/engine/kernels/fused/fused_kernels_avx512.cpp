@@ -1,7 +1,9 @@
 #include "emulator/engine/kernels/fused/fused_kernels.hpp"
 
-// All that a template below could instantiate comes before the pragma, so that no other code of
+// All that a template below could instantiate comes before the target, so that no other code of
 // this program becomes AVX-512 code.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,22 +22,9 @@
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
 #include "formats/support/parallel.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-// GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#if defined(__clang__)
-#pragma clang attribute push(                                                                \
-    __attribute__((                                                                          \
-        target("avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi," \
-               "avx2,fma,f16c"))),                                                           \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target( \
-    "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
-#endif
+// What follows is compiled for the instruction set,
+#include "formats/support/vectors/target_avx512.inc"
+// these templates among it.
 #include "emulator/engine/kernels/fused/tile_kernels.hpp"
 #include "formats/support/vectors/avx512.hpp"
 
@@ -45,20 +34,8 @@ constexpr Kernels kernels = kernels_of<formats::vectors::Avx512>();
 }  // namespace
 }  // namespace guardbit::emulator::fused
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "formats/support/vectors/target_end.inc"
 
 namespace guardbit::emulator::fused {
 Kernels kernels_avx512() { return cpu::features().avx512_kernels ? kernels : Kernels{}; }
 }  // namespace guardbit::emulator::fused
-
-#else
-
-namespace guardbit::emulator::fused {
-Kernels kernels_avx512() { return {}; }
-}  // namespace guardbit::emulator::fused
-
-#endif

@@ -64,9 +64,8 @@
 //
 // Direction of rounding. AVX-512's instructions name it. Elsewhere the thread rounds down while
 // tiles run (TileRounding), so that x - x is -0: an accumulator is taken off X, and the sign
-// changed. FP16 results are then rounded by integers (Fp64Lanes::rounded_to_fp16), FP32's toward
-// zero by magnitude, and sums of composed instructions from the two neighbours that rounding down
-// and up gives (add).
+// changed or kept in mind (fp64_pairs.hpp). Of the roundings there, those to FP16 name their
+// direction (Isa::fp16_rounded), and one toward zero takes magnitudes.
 //
 // General tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
@@ -141,8 +140,9 @@ enum class Lag : std::uint8_t { none, half, whole };
 /// lanes. Where registers hold one half's accumulators alone, the lag is the whole block: one half
 /// is turned, vector by vector, while all products of the other are summed.
 ///
-/// Lanes: the instruction set's vectors (fp64_lanes.hpp). General: exponents in 16 bits,
-/// results anywhere in FP32's range; of FP32's lanes, addends too large for them.
+/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_lanes.hpp, fp64_pairs.hpp). General:
+/// exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too large for
+/// them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
 class Tile {
  public:
@@ -360,20 +360,37 @@ class Tile {
   /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
+    if constexpr (Starts && Lanes::lag == Lag::whole && Kind == Result::fp16) {
+      // All end before any begins: the way through FP16 and back is long, and the CPU looks ahead
+      // at little more than one.
+      ArrayOf<Sum, half * turned> sums;
 #pragma GCC unroll 8
-    for (int i = first; i < last; ++i)
-      turn_one<Row, Starts>(i % half, i / half, block, accumulators);
-  }
-  template <int Row, bool Starts>
-  [[gnu::always_inline]] void turn_one(int row, int v, int block, Accumulators& accumulators) {
-    const int r = Row + row;
-    Turned& accumulator = accumulators.of[row * turned + v];
-    if constexpr (Starts) {
-      accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
+      for (int i = first; i < last; ++i)
+        sums[i] = end_one<Row>(i % half, i / half, block, accumulators);
+#pragma GCC unroll 8
+      for (int i = first; i < last; ++i)
+        begin_one<Row>(i % half, i / half, block, sums[i], accumulators);
     } else {
-      const Sum result = finish<false>(block, r, v, accumulator);
-      store(sum_at(r, v), composed ? total_[r][v] : result);
+#pragma GCC unroll 8
+      for (int i = first; i < last; ++i) {
+        const int row = i % half, v = i / half;
+        if constexpr (Starts) {
+          begin_one<Row>(row, v, block, end_one<Row>(row, v, block, accumulators), accumulators);
+        } else {
+          const Sum result = finish<false>(block, Row + row, v, accumulators.of[row * turned + v]);
+          store(sum_at(Row + row, v), composed ? total_[Row + row][v] : result);
+        }
+      }
     }
+  }
+  template <int Row>
+  [[gnu::always_inline]] Sum end_one(int row, int v, int block, const Accumulators& accumulators) {
+    return finish<leaves_cut>(block, Row + row, v, accumulators.of[row * turned + v]);
+  }
+  template <int Row>
+  [[gnu::always_inline]] void begin_one(int row, int v, int block, const Sum& sum,
+                                        Accumulators& accumulators) {
+    accumulators.of[row * turned + v] = start<Row>(block + 1, Row + row, v, sum);
   }
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn_half(int block, Accumulators& accumulators) {

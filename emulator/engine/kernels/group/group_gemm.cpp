@@ -97,9 +97,16 @@ std::int64_t place_of(std::int64_t line, bool is_b, int together) {
   return line / together * together + line % 2 * (together / 2) + line % together / 2;
 }
 
-groups::Functions functions_of(std::int64_t places_of_group, Width width) {
-  const auto find = width == Width::widest ? groups::functions_avx512 : groups::functions_avx2;
-  return find(static_cast<int>(places_of_group));
+groups::Functions functions_of(std::int64_t places_of_group, VectorSet set) {
+  [[maybe_unused]] const auto places = static_cast<int>(places_of_group);
+  if constexpr (compiles_x86) {
+    if (set == VectorSet::avx512) return groups::functions_avx512(places);
+    if (set == VectorSet::avx2) return groups::functions_avx2(places);
+  }
+  if constexpr (compiles_arm) {
+    if (set == VectorSet::neon) return groups::functions_neon(places);
+  }
+  return {};
 }
 
 class Kernel {
@@ -110,13 +117,13 @@ class Kernel {
 
   /// `scales`: of each line that count.
   Kernel(const MatrixInstruction& instruction, const MatrixProduct& product, std::int64_t scales,
-         Width width)
+         VectorSet set)
       : instruction_(instruction),
         product_(product),
         scale_count_(scales),
         scales_(scales_of(instruction.scale.format)),
         places_(places_of_group(instruction)),
-        functions_(functions_of(places_, width)) {
+        functions_(functions_of(places_, set)) {
     a_.bytes = doubled_values(instruction.a, product.modifiers.negate_a, 0);
     a_.width = tile_rows;
     a_.scales = product.a_scale;
@@ -278,8 +285,8 @@ class Kernel {
 };
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
-              std::int64_t scales, int threads, Width width) {
-  const Kernel kernel(instruction, product, scales, width);
+              std::int64_t scales, int threads, VectorSet set) {
+  const Kernel kernel(instruction, product, scales, set);
   multiply_by_panels(kernel, product, threads);
 }
 
@@ -294,7 +301,7 @@ bool has_fp4_sums(const AccumulatorSpec& x) {
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& instruction, Width width) {
+bool accepts(const MatrixInstruction& instruction, VectorSet set) {
   const Step& step = instruction.steps.list[0];
   const bool is_one_dot = instruction.steps.count == 1 && step.operation == Operation::dot &&
                           step.selection == Selection{} && step.addend == Source::c &&
@@ -308,24 +315,24 @@ bool accepts(const MatrixInstruction& instruction, Width width) {
   const std::int64_t places = Kernel::places_of_group(instruction);
   return instruction.scale.count != 0 && instruction.shape.k % (places * groups_of_block) == 0 &&
          instruction.shape.k / instruction.scale.count % places == 0 &&
-         functions_of(places, width).tile != nullptr;
+         functions_of(places, set).tile != nullptr;
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-              Width width) {
+              VectorSet set) {
   if (has_shared_places(instruction, product))
     return multiply_by_executions(execute, instruction, product, threads);
-  multiply(instruction, product, scales_along(instruction, product.k), threads, width);
+  multiply(instruction, product, scales_along(instruction, product.k), threads, set);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end, Width width) {
+         std::int64_t end, VectorSet set) {
   for (std::int64_t t = begin; t < end; ++t) {
     const MatrixProduct product = product_of(instruction, batch, t);
     if (has_shared_places(instruction, product)) {
       execute(instruction, batch, t, t + 1);
     } else {
-      multiply(instruction, product, instruction.scale.count, 1, width);
+      multiply(instruction, product, instruction.scale.count, 1, set);
     }
   }
 }

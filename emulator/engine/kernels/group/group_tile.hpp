@@ -116,5 +116,7 @@ struct Functions {
 /// instructions.
 Functions functions_avx512(int places_of_group);
 Functions functions_avx2(int places_of_group);
+/// and dot products of bytes
+Functions functions_neon(int places_of_group);
 
 }  // namespace guardbit::emulator::groups

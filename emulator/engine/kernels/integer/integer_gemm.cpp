@@ -15,13 +15,15 @@
 #include "emulator/engine/kernels/shared/byte_panels.hpp"
 #include "emulator/model/mma.hpp"
 
-// The instructions multiply unsigned by signed bytes and add four products to 32 bits, modulo 2^32.
-// Other pairs of operands become such bytes u and s, and what is lacking is added for a whole line:
+// x86's instructions multiply unsigned by signed bytes and add four products to 32 bits, modulo
+// 2^32. Other pairs of operands become such bytes u and s, and what is lacking is added for a whole
+// line:
 //   both signed             u = a + 128, s = b:          a b = u s - 128 s
 //   both unsigned, 8 bits   u = a, s = b - 128:          a b = u s + 128 u
 //   exclusive or of bits    u = a, s = 1 - 2b:         a ^ b = u s + b,  b = (1 - s) / 2
 // All of it holds modulo 2^32, so instructions that wrap are done; of those that saturate, see
-// `tile`. Elements that are not there have code 0 and give a product of 0 by the same formulas.
+// `tile`. ARM's multiply signed bytes, which u = a is then as well. Elements that are not there
+// have code 0 and give a product of 0 by the same formulas.
 namespace guardbit::emulator::integer_gemm {
 
 namespace {
@@ -58,16 +60,17 @@ struct Form {
   bool b_is_unsigned = false;
 };
 
-Form form_of(const MatrixInstruction& instruction, const Modifiers& modifiers, bool in_words) {
+Form form_of(const MatrixInstruction& instruction, const Modifiers& modifiers, Factors factors) {
+  const bool takes_unsigned = factors == Factors::unsigned_and_signed;
   const bool is_xor = instruction.steps.list[0].spec.product == Product::bit_xor;
   int a_offset = 0, b_offset = 0;
   Form form;
   if (is_xor) {
     form.b_lack = Lack::ones;
-  } else if (!in_words && instruction.a.has_sign && instruction.b.has_sign) {
+  } else if (takes_unsigned && instruction.a.has_sign && instruction.b.has_sign) {
     a_offset = 128;
     form.b_lack = Lack::minus_128_sums;
-  } else if (!in_words && !instruction.a.has_sign && !instruction.b.has_sign &&
+  } else if (takes_unsigned && !instruction.a.has_sign && !instruction.b.has_sign &&
              formats::bits(instruction.b) == 8) {
     b_offset = -128;
     form.a_lack = Lack::plus_128_sums;
@@ -136,12 +139,12 @@ class Kernel {
       : instruction_(instruction),
         product_(product),
         tiles_(tiles),
-        form_(form_of(instruction, product.modifiers, tiles.group == 2)),
+        form_(form_of(instruction, product.modifiers, tiles.factors)),
         saturates_(instruction.steps.list[0].spec.integer_overflow == IntegerOverflow::saturate) {}
 
   /// A panel of B and what of A meets it stay in the first cache, a block of A in the second.
   PanelBlocking blocking() const {
-    const std::int64_t most = 2048 / tiles_.group;
+    const std::int64_t most = 2048 / tiles_.group();
     const std::int64_t depth =
         round_up(std::min(product_.k,
                           std::max<std::int64_t>(instruction_.shape.k, most / instruction_.shape.k *
@@ -171,7 +174,7 @@ class Kernel {
     x.groups = groups_of(length);
     x.a_lacks = a + x.groups * tiles_.rows * lane_bytes;
     x.b_lacks = b + x.groups * tiles_.columns * lane_bytes;
-    x.chunk_groups = instruction_.shape.k / tiles_.group;
+    x.chunk_groups = instruction_.shape.k / tiles_.group();
     x.a_chunk_lacks = x.a_lacks + tiles_.rows * lane_bytes;
     x.b_chunk_lacks = x.b_lacks + tiles_.columns * lane_bytes;
     const auto body = [&](const std::byte* from, std::int64_t from_stride, std::byte* to,
@@ -189,13 +192,13 @@ class Kernel {
 
  private:
   std::int64_t groups_of(std::int64_t length) const {
-    return round_up(length, instruction_.shape.k) / tiles_.group;
+    return round_up(length, instruction_.shape.k) / tiles_.group();
   }
 
   std::size_t panel_bytes(std::int64_t width, std::int64_t depth) const {
     const std::int64_t chunks = saturates_ ? depth / instruction_.shape.k : 0;
     return static_cast<std::size_t>(
-        round_up((depth / tiles_.group + 1 + chunks) * width * lane_bytes, 64));
+        round_up((depth / tiles_.group() + 1 + chunks) * width * lane_bytes, 64));
   }
 
   /// While |sum| plus the largest magnitude of all products of the block is within 32 bits, every
@@ -222,7 +225,7 @@ class Kernel {
   void pack(const Lines& lines, const ByteOfCode& byte_of, bool has_sign, Lack lack,
             std::int64_t width, std::byte* to) const {
     const std::int64_t groups = groups_of(lines.length);
-    if (tiles_.group == 2) {
+    if (tiles_.factors == Factors::words) {
       pack_words(lines, byte_of, has_sign, groups, width, to);
     } else {
       for (std::int64_t g = gather_by_lines(lines, width, to); g < groups; ++g)
@@ -232,7 +235,7 @@ class Kernel {
     std::byte* lacks = to + groups * width * lane_bytes;
     write_lacks(to, 0, groups, lack, width, lacks);
     if (!saturates_) return;
-    const std::int64_t chunk = instruction_.shape.k / tiles_.group;
+    const std::int64_t chunk = instruction_.shape.k / tiles_.group();
     for (std::int64_t g = 0; g < groups; g += chunk) {
       lacks += width * lane_bytes;
       write_lacks(to, g, g + chunk, lack, width, lacks);
@@ -248,7 +251,7 @@ class Kernel {
     } else if (lack == Lack::plus_128_sums) {
       add_up_unsigned(panel, begin, end, width, sums.data());
     }
-    const auto elements = static_cast<std::int32_t>((end - begin) * tiles_.group);
+    const auto elements = static_cast<std::int32_t>((end - begin) * tiles_.group());
     for (std::int32_t& sum : sums) {
       switch (lack) {
         case Lack::nothing: break;
@@ -267,36 +270,52 @@ class Kernel {
   bool saturates_;
 };
 
-const IntegerTiles* tiles_for(Width width) {
-  if (width == Width::widest && integer_tiles_avx512() != nullptr) return integer_tiles_avx512();
-  return integer_tiles_avxvnni() != nullptr ? integer_tiles_avxvnni() : integer_tiles_avx2();
+/// Is it a byte that is no signed one?
+bool is_unsigned_byte(const Format& f) { return !f.has_sign && formats::bits(f) == 8; }
+
+const IntegerTiles* tiles_for([[maybe_unused]] const MatrixInstruction& instruction,
+                              [[maybe_unused]] VectorSet set) {
+  const IntegerTiles* found = nullptr;
+  if constexpr (compiles_x86) {
+    if (set == VectorSet::neon) return nullptr;
+    if (set == VectorSet::avx512) found = integer_tiles_avx512();
+    if (found == nullptr) found = integer_tiles_avxvnni();
+    if (found == nullptr) found = integer_tiles_avx2();
+  }
+  if constexpr (compiles_arm) {
+    if (set != VectorSet::neon) return nullptr;
+    if (!is_unsigned_byte(instruction.a) && !is_unsigned_byte(instruction.b))
+      found = integer_tiles_neondots();
+    if (found == nullptr) found = integer_tiles_neon();
+  }
+  return found;
 }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& instruction, Width width) {
+bool accepts(const MatrixInstruction& instruction, VectorSet set) {
   const AccumulatorSpec& spec = instruction.steps.list[0].spec;
   return portable::is_integer_instruction(instruction) && instruction.scale.count == 0 &&
          instruction.shape.k % 4 == 0 &&
          (spec.product == Product::multiply ||
           (instruction.a == formats::b1 && instruction.b == formats::b1 &&
            spec.integer_overflow == IntegerOverflow::wrap)) &&
-         tiles_for(width) != nullptr;
+         tiles_for(instruction, set) != nullptr;
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
-              Width width) {
+              VectorSet set) {
   if (has_shared_places(instruction, product))
     return multiply_by_executions(portable::run, instruction, product, threads);
-  const IntegerTiles& tiles = *tiles_for(width);
+  const IntegerTiles& tiles = *tiles_for(instruction, set);
   const Kernel kernel(instruction, product, tiles);
   multiply_by_panels(kernel, product, threads);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end, Width width) {
+         std::int64_t end, VectorSet set) {
   for (std::int64_t t = begin; t < end; ++t)
-    multiply(instruction, product_of(instruction, batch, t), 1, width);
+    multiply(instruction, product_of(instruction, batch, t), 1, set);
 }
 
 }  // namespace guardbit::emulator::integer_gemm

@@ -1,80 +1,49 @@
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
 #include "emulator/engine/cpu.hpp"
 #include "emulator/engine/kernels/integer/integer_tiles.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
-#endif
+// What follows is compiled for the instruction set,
+#include "formats/support/vectors/target_avx512.inc"
+// these templates among it.
+#include "emulator/engine/kernels/integer/integer_tile.hpp"
+#include "formats/support/vectors/avx512.hpp"
 
-namespace guardbit::emulator {
-
+namespace guardbit::emulator::integers {
 namespace {
 
-#include "emulator/engine/kernels/integer/integer_tile.inc"
+using formats::vectors::Avx512;
 
+/// Unsigned by signed bytes. VPDPBUSD.
 template <bool b_is_unsigned>
-struct Bytes512 {
-  using Vector = __m512i;
-  static constexpr int rows = 8, vectors = 3;
-  /// Unmasked forms read an uninitialised variable in GCC 12's headers (GCC bug 105593).
-  static constexpr __mmask16 every_lane = 0xFFFF;
-
-  static Vector zero() { return _mm512_setzero_si512(); }
-  static Vector ones() { return _mm512_set1_epi8(1); }
-  static Vector load(const std::byte* at) { return _mm512_loadu_si512(at); }
-  static void store(std::byte* at, Vector x) { _mm512_storeu_si512(at, x); }
-  static Vector broadcast(const std::byte* at) {
-    return _mm512_maskz_broadcastd_epi32(every_lane, _mm_loadu_si32(at));
-  }
-  static Vector add(Vector x, Vector y) { return _mm512_add_epi32(x, y); }
-  static Vector dot(Vector sum, Vector a, Vector b) {
-    return b_is_unsigned ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b);
-  }
-  /// Where the signs of both differ from the sum's, the sum left the range on the side of x.
-  static Vector saturated_add(Vector x, Vector y) {
-    const Vector sum = _mm512_add_epi32(x, y);
-    const Vector left = _mm512_and_si512(_mm512_xor_si512(x, sum), _mm512_xor_si512(y, sum));
-    const Vector limit =
-        _mm512_xor_si512(_mm512_maskz_srai_epi32(every_lane, x, 31), _mm512_set1_epi32(0x7FFFFFFF));
-    return _mm512_mask_mov_epi32(sum, _mm512_cmplt_epi32_mask(left, zero()), limit);
+struct ByteDots {
+  using Isa = Avx512;
+  using Words = Isa::Words;
+  static Words ones() { return formats::vectors::fill<Words>(0x01010101); }
+  [[gnu::always_inline]] static Words add(const Words& sums, const Words& a, const Words& b) {
+    using formats::vectors::as;
+    const auto x = as<__m512i>(b_is_unsigned ? b : a), y = as<__m512i>(b_is_unsigned ? a : b);
+    return as<Words>(_mm512_dpbusd_epi32(as<__m512i>(sums), x, y));
   }
 };
 
+constexpr IntegerTiles of_this_set =
+    tiles<Factors::unsigned_and_signed, ByteDots<false>, ByteDots<true>>;
 }  // namespace
+}  // namespace guardbit::emulator::integers
 
-}  // namespace guardbit::emulator
-
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "formats/support/vectors/target_end.inc"
 
 namespace guardbit::emulator {
 
 const IntegerTiles* integer_tiles_avx512() {
-  static constexpr IntegerTiles tiles = {
-      Bytes512<false>::rows,
-      Bytes512<false>::vectors * 16,
-      4,
-      {add_products<Bytes512<false>>, add_products<Bytes512<true>>},
-      {add_products_saturating<Bytes512<false>>, add_products_saturating<Bytes512<true>>},
-      add_up<Bytes512<false>>};
-  const cpu::Features& cpu = cpu::features();
-  return cpu.avx512_kernels && cpu.avx512_vnni ? &tiles : nullptr;
+  return cpu::features().avx512_kernels ? &integers::of_this_set : nullptr;
 }
 
 }  // namespace guardbit::emulator
-
-#else
-
-namespace guardbit::emulator {
-const IntegerTiles* integer_tiles_avx512() { return nullptr; }
-}  // namespace guardbit::emulator
-
-#endif

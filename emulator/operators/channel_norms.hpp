@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+// group_norm and batch_norm: moments of groups of channels, or of a channel over the batch.
+namespace guardbit::emulator::operators {
+
+struct ChannelNormResult {
+  Tensor output, mean, reciprocal;
+  std::string plan;
+};
+struct ChannelNormGradients {
+  Tensor input;
+  /// FP32 or the weight's type; present whether or not they are wanted
+  Tensor weight, bias;
+  std::string plan;
+};
+/// A size or layout whose order is not known.
+struct UnknownShape {
+  std::string reason;
+};
+
+ChannelNormResult group_norm(const Tensor& input, const Tensor* weight, const Tensor* bias,
+                             std::int64_t groups, double epsilon);
+ChannelNormGradients group_norm_gradients(const Tensor& gradient, const Tensor& input,
+                                          const Tensor& mean, const Tensor& reciprocal,
+                                          const Tensor* weight, std::int64_t groups);
+
+struct BatchNormArguments {
+  const Tensor* weight = nullptr;
+  const Tensor* bias = nullptr;
+  const Tensor* running_mean = nullptr;
+  const Tensor* running_variance = nullptr;
+  bool is_training = true;
+  double epsilon = 1e-5;
+};
+/// PyTorch's own kernels.
+ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& arguments);
+ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
+                                          const Tensor& mean, const Tensor& reciprocal,
+                                          const Tensor* weight);
+/// cuDNN's, as fitted to what it gave. `pixels` is how many a lane takes of a block's, where
+/// channels lie together: no rule for it is known.
+ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
+                                   std::int64_t pixels);
+ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
+                                                const Tensor& mean, const Tensor& reciprocal,
+                                                const Tensor& weight, std::int64_t pixels);
+/// Does the result depend on `pixels`?
+bool is_channels_last(const Tensor& input);
+
+}  // namespace guardbit::emulator::operators

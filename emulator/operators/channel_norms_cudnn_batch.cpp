@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/channel_layout.hpp"
+#include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/trees.hpp"
+
+// cuDNN's batch_norm, as a structure that gives its recorded bits.
+namespace guardbit::emulator::operators {
+namespace {
+
+constexpr std::size_t block_threads = 512;
+
+void require_one_each(std::span<const float> channel) {
+  if (channel.size() > block_threads)
+    throw UnknownShape{"cuDNN's batch_norm of more than 512 elements a channel, order not known"};
+}
+
+/// One element a thread, lanes of warps and then warps by descending distances.
+float descending_sum(std::span<const float> numbers) {
+  std::vector<float> values(block_threads);
+  std::ranges::copy(numbers, values.begin());
+  return sum_of_two_stages(values);
+}
+float ascending_sum(std::span<const float> numbers) {
+  std::vector<float> values(block_threads);
+  std::ranges::copy(numbers, values.begin());
+  return paired(std::span(values), [](float a, float b) { return a + b; });
+}
+
+/// 32 lanes: those of a warp in pairs, then the even and the odd warps in order.
+float lane_sum(std::span<const float> lanes) {
+  float even = 0, odd = 0;
+  for (std::size_t w = 0; w < lanes.size() / 2; ++w) {
+    const float pair = lanes[2 * w] + lanes[2 * w + 1];
+    float& sum = w % 2 == 0 ? even : odd;
+    sum = w < 2 ? pair : sum + pair;
+  }
+  return even + odd;
+}
+
+/// Blocks of 32 lanes, each with so many pixels.
+struct PixelBlocks {
+  std::span<const float> numbers;
+  std::size_t in_block;
+
+  std::size_t count() const { return (numbers.size() + in_block - 1) / in_block; }
+  std::span<const float> block(std::size_t b) const {
+    return numbers.subspan(b * in_block, std::min(in_block, numbers.size() - b * in_block));
+  }
+};
+
+/// The blocks' values brought together: lane p takes those of blocks p, p + 32, ...
+float sum_over_blocks(std::span<const float> values) {
+  std::array<float, warp_lanes> lanes{};
+  for (std::size_t b = 0; b < values.size(); ++b) lanes[b % warp_lanes] += values[b];
+  return lane_sum(lanes);
+}
+
+struct PixelMoments {
+  float mean = 0, reciprocal = 0;
+};
+PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixels, float epsilon) {
+  const PixelBlocks blocks{channel, warp_lanes * pixels};
+  std::vector<float> firsts, seconds, counts;
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    const auto own = blocks.block(b);
+    std::array<float, warp_lanes> means{}, squares{}, seen{}, first{};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const std::size_t p = i % warp_lanes;
+      seen[p] += 1;
+      const float delta = own[i] - means[p];
+      means[p] = std::fma(delta, 1.0F / seen[p], means[p]);
+      squares[p] = std::fma(delta, own[i] - means[p], squares[p]);
+    }
+    for (std::size_t p = 0; p < warp_lanes; ++p) first[p] = means[p] * seen[p];
+    const auto count = static_cast<float>(own.size());
+    const float sum = lane_sum(first), mean = sum * (1.0F / count);
+    for (std::size_t p = 0; p < warp_lanes; ++p) {
+      const float delta = mean - means[p];
+      squares[p] = std::fma(delta * delta, seen[p], squares[p]);
+    }
+    firsts.push_back(sum);
+    seconds.push_back(lane_sum(squares));
+    counts.push_back(count);
+  }
+  const float share = 1.0F / static_cast<float>(channel.size());
+  const float mean = sum_over_blocks(firsts) * share;
+  for (std::size_t b = 0; b < seconds.size(); ++b) {
+    const float delta = mean - firsts[b] * (1.0F / counts[b]);
+    seconds[b] = std::fma(delta * delta, counts[b], seconds[b]);
+  }
+  return {mean, reciprocal_root_of(std::fma(sum_over_blocks(seconds), share, epsilon))};
+}
+
+struct PixelGradients {
+  float sum = 0, products = 0;
+};
+PixelGradients gradients_of_pixels(std::span<const float> gradient, std::span<const float> channel,
+                                   float mean, std::size_t pixels) {
+  const PixelBlocks blocks{gradient, warp_lanes * pixels};
+  std::vector<float> sums, products;
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    const auto own = blocks.block(b);
+    std::array<float, warp_lanes> first{}, second{}, seen{};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const std::size_t p = i % warp_lanes;
+      seen[p] += 1;
+      const float share = 1.0F / seen[p], x = channel[b * blocks.in_block + i] - mean;
+      first[p] = std::fma(own[i] - first[p], share, first[p]);
+      second[p] = std::fma(std::fma(own[i], x, -second[p]), share, second[p]);
+    }
+    for (std::size_t p = 0; p < warp_lanes; ++p) {
+      first[p] *= seen[p];
+      second[p] *= seen[p];
+    }
+    sums.push_back(lane_sum(first));
+    products.push_back(lane_sum(second));
+  }
+  return {sum_over_blocks(sums), sum_over_blocks(products)};
+}
+
+void require_known(const ChannelLayout& layout) {
+  if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
+}
+
+}  // namespace
+
+bool is_channels_last(const Tensor& input) { return ChannelLayout(input).is_channels_last; }
+
+ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
+                                   std::int64_t pixels) {
+  const ChannelLayout layout(input);
+  require_known(layout);
+  const NumberView numbers(input);
+  const std::vector<float> weights = numbers_of(*arguments.weight);
+  const std::vector<float> biases = numbers_of(*arguments.bias);
+  const auto epsilon = static_cast<float>(arguments.epsilon);
+  const auto channels = static_cast<std::size_t>(layout.channels);
+  const std::size_t kept = arguments.is_training ? channels : 0;
+  std::vector<float> results(numbers.size()), means(kept), reciprocals(kept);
+  const std::vector<float> old_means =
+      arguments.running_mean == nullptr ? means : numbers_of(*arguments.running_mean);
+  const std::vector<float> old_variances =
+      arguments.running_variance == nullptr ? means : numbers_of(*arguments.running_variance);
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
+    const float weight = weights[c], bias = biases[c];
+    if (!arguments.is_training) {
+      const float mean = old_means[c], root = reciprocal_root_of(old_variances[c] + epsilon);
+      const float scale = weight * root;
+      for (float& x : channel)
+        x = layout.is_channels_last ? std::fma(x, scale, std::fma(-mean, scale, bias))
+                                    : std::fma(weight * (x - mean), root, bias);
+    } else if (layout.is_channels_last) {
+      const auto [mean, root] =
+          moments_of_pixels(channel, static_cast<std::size_t>(pixels), epsilon);
+      means[c] = mean;
+      reciprocals[c] = root;
+      const float scale = weight * root;
+      for (float& x : channel) x = std::fma(x - mean, scale, bias);
+    } else {
+      require_one_each(channel);
+      const float share = 1.0F / static_cast<float>(channel.size());
+      const float mean = descending_sum(channel) * share;
+      std::vector<float> squares = channel;
+      for (float& x : squares) x = (x - mean) * (x - mean);
+      const float root = reciprocal_root_of(descending_sum(squares) * share + epsilon);
+      means[c] = mean;
+      reciprocals[c] = root;
+      const float scale = weight * root, product = mean * scale, shift = bias - product;
+      for (float& x : channel) x = std::fma(x, scale, shift);
+    }
+    layout.store(channel, static_cast<std::int64_t>(c), results);
+  }
+  const Dimensions of_channels = {static_cast<std::int64_t>(kept)};
+  return {tensor_of_numbers(input.type, input.shape, input.stride, results),
+          tensor_of_numbers(formats::fp32, of_channels, means),
+          tensor_of_numbers(formats::fp32, of_channels, reciprocals),
+          !arguments.is_training ? "running statistics"
+          : layout.is_channels_last
+              ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+              : "one element a thread, two passes"};
+}
+
+ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
+                                                const Tensor& mean, const Tensor& reciprocal,
+                                                const Tensor& weight, std::int64_t pixels) {
+  const ChannelLayout layout(input);
+  require_known(layout);
+  const NumberView gradients(gradient), numbers(input);
+  const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
+  const std::vector<float> weights = numbers_of(weight);
+  const auto channels = static_cast<std::size_t>(layout.channels);
+  const float share = 1.0F / static_cast<float>(layout.per_channel());
+  std::vector<float> results(numbers.size()), of_weight(channels), of_bias(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::vector<float> own = layout.channel(gradients, static_cast<std::int64_t>(c));
+    const std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
+    const float root = reciprocals[c], scale = weights[c] * root;
+    if (layout.is_channels_last) {
+      const auto [sum, products] =
+          gradients_of_pixels(own, channel, means[c], static_cast<std::size_t>(pixels));
+      of_bias[c] = sum;
+      of_weight[c] = products * root;
+      const float slope = (of_weight[c] * root) * share, of_mean = sum * share;
+      for (std::size_t i = 0; i < own.size(); ++i)
+        own[i] = scale * std::fma(-slope, channel[i] - means[c], own[i] - of_mean);
+    } else {
+      require_one_each(channel);
+      std::vector<float> products = own;
+      for (std::size_t i = 0; i < own.size(); ++i) products[i] = own[i] * (channel[i] - means[c]);
+      of_bias[c] = ascending_sum(own);
+      of_weight[c] = ascending_sum(products) * root;
+      const float slope = ((of_weight[c] * root) * share) * scale;
+      const float shift = (of_bias[c] * share) * scale;
+      for (std::size_t i = 0; i < own.size(); ++i)
+        own[i] = std::fma(-slope, channel[i] - means[c], std::fma(scale, own[i], -shift));
+    }
+    layout.store(own, static_cast<std::int64_t>(c), results);
+  }
+  const Dimensions of_channels = {layout.channels};
+  return {tensor_of_numbers(input.type, input.shape, input.stride, results),
+          tensor_of_numbers(formats::fp32, of_channels, of_weight),
+          tensor_of_numbers(formats::fp32, of_channels, of_bias),
+          layout.is_channels_last
+              ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+              : "one element a thread, neighbours first"};
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,180 @@
+#include "emulator/operators/draws.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "emulator/functions/unit/special_function_forms.hpp"
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reductions.hpp"
+#include "formats/random.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+constexpr std::int64_t block_threads = 256, words_of_block = 4;
+
+using Words = std::array<std::uint32_t, 4>;
+
+/// The block of four words number `block` after the state, of one thread.
+Words words_of(const GeneratorState& state, std::int64_t thread, std::int64_t block) {
+  const std::uint64_t place = state.offset / 4 + static_cast<std::uint64_t>(block);
+  const auto subsequence = static_cast<std::uint64_t>(thread);
+  return formats::philox4x32(
+      {static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32),
+       static_cast<std::uint32_t>(subsequence), static_cast<std::uint32_t>(subsequence >> 32)},
+      {static_cast<std::uint32_t>(state.seed), static_cast<std::uint32_t>(state.seed >> 32)});
+}
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t threads_of(std::int64_t count, const Machine& machine) {
+  const std::int64_t most =
+      std::int64_t{machine.multiprocessors} * (machine.threads_per_multiprocessor / block_threads);
+  return block_threads * std::min(divided_up(count, block_threads), most);
+}
+
+/// (word + 1/2) 2^-32, in (0, 1].
+float unit_of(std::uint32_t word) { return std::fma(static_cast<float>(word), 0x1p-32F, 0x1p-33F); }
+
+/// Element (4 l + i) T + t takes word i of block l of thread t, of T threads in all.
+template <class FromWords>
+std::vector<float> drawn(const Dimensions& shape, const Draws& draws, const FromWords& from_words) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  std::vector<float> all(static_cast<std::size_t>(count));
+  if (count == 0) return all;
+  const std::int64_t threads = threads_of(count, draws.machine);
+  for (std::int64_t block = 0; block * words_of_block * threads < count; ++block) {
+    for (std::int64_t t = 0; t < threads; ++t) {
+      const std::int64_t first = block * words_of_block * threads + t;
+      if (first >= count) break;
+      const std::array<float, 4> numbers = from_words(words_of(draws.state, t, block));
+      for (std::int64_t i = 0; i < words_of_block && first + i * threads < count; ++i)
+        all[static_cast<std::size_t>(first + i * threads)] = numbers[static_cast<std::size_t>(i)];
+    }
+  }
+  return all;
+}
+
+std::array<float, 4> units_of(const Words& words) {
+  return {unit_of(words[0]), unit_of(words[1]), unit_of(words[2]), unit_of(words[3])};
+}
+
+/// Two normal numbers of two words, by Box and Muller.
+std::array<float, 2> normal_pair(std::uint32_t x, std::uint32_t y) {
+  const float u = unit_of(x);
+  const float v = std::fma(static_cast<float>(y), 0x1.921fb6p-30F, 0x1.921fb6p-31F);
+  const float radius = std::sqrt(-2.0F * log_of(u));
+  return {mufu::sin_approx(HostNumber(v)).number() * radius,
+          mufu::cos_approx(HostNumber(v)).number() * radius};
+}
+
+}  // namespace
+
+std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine) {
+  const std::int64_t threads = threads_of(count, machine);
+  return count == 0
+             ? 0
+             : static_cast<std::uint64_t>(((count - 1) / (threads * words_of_block) + 1) * 4);
+}
+
+std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine) {
+  return increment_of_draws(count, machine);
+}
+
+Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
+               const Draws& draws) {
+  const auto low = rounded_to(type, static_cast<float>(from));
+  const float range = rounded_to(type, static_cast<float>(to)) - low;
+  std::vector<float> all = drawn(shape, draws, units_of);
+  for (float& x : all) {
+    // What rounds to the upper end becomes the lower one.
+    const float unit = x == 1.0F ? 0.0F : x;
+    const float number = rounded_to(type, std::fma(unit, range, low));
+    x = number == low + range ? low : number;
+  }
+  return tensor_of_numbers(type, shape, all);
+}
+
+Tensor normal(const formats::Format& type, const Dimensions& shape, double mean, double deviation,
+              const Draws& draws) {
+  std::vector<float> all = drawn(shape, draws, [](const Words& words) -> std::array<float, 4> {
+    const auto [a, b] = normal_pair(words[0], words[1]);
+    const auto [c, d] = normal_pair(words[2], words[3]);
+    return {a, b, c, d};
+  });
+  const auto scale = static_cast<float>(deviation), shift = static_cast<float>(mean);
+  for (float& x : all) x = std::fma(x, scale, shift);
+  return tensor_of_numbers(type, shape, all);
+}
+
+std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
+                               std::int64_t low, std::int64_t high, const Draws& draws) {
+  const std::int64_t range = high - low;
+  if (range < 1 || range >= std::int64_t{1} << 28) return std::nullopt;
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+  const std::int64_t threads = threads_of(std::max<std::int64_t>(count, 1), draws.machine);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t step = i / threads;
+    const Words words = words_of(draws.state, i % threads, step / words_of_block);
+    const std::uint32_t word = words[static_cast<std::size_t>(step % words_of_block)];
+    all[static_cast<std::size_t>(i)] =
+        static_cast<std::int64_t>(word % static_cast<std::uint32_t>(range)) + low;
+  }
+  return tensor_of_integers(type, shape, all);
+}
+
+Tensor bernoulli(const Tensor& input, const Draws& draws) {
+  const NumberView probabilities(input);
+  std::vector<float> all(probabilities.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Words words = words_of(draws.state, static_cast<std::int64_t>(i) / words_of_block, 0);
+    all[i] = unit_of(words[i % 4]) <= probabilities[i] ? 1.0F : 0.0F;
+  }
+  return tensor_of_numbers(input.type, input.shape, all);
+}
+
+Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
+  const NumberView numbers(input);
+  const std::int64_t count = input.count();
+  const auto kept = static_cast<float>(1.0 - probability);
+  const float scale = 1.0F / kept;
+  // A thread takes 16 bytes of neighbours where those begin at such addresses.
+  std::int64_t vector = 16 / input.element_bytes();
+  while (vector > 1 && (count % vector != 0 ||
+                        !is_aligned(input, static_cast<int>(vector) * input.element_bytes())))
+    vector /= 2;
+  if (vector < 2) vector = 1;
+  const std::int64_t blocks_of_vector = divided_up(vector, words_of_block);
+  const std::int64_t threads = threads_of(count, draws.machine);
+  std::vector<float> results(numbers.size());
+  std::vector<std::int64_t> mask(numbers.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t thread = 0, block = 0, word = 0;
+    if (vector > 1) {
+      const std::int64_t group = i / vector;
+      thread = group % threads;
+      block = group / threads * blocks_of_vector + i % vector / words_of_block;
+      word = i % vector % words_of_block;
+    } else {
+      thread = i % threads;
+      block = i / threads / words_of_block;
+      word = i / threads % words_of_block;
+    }
+    const float drawn =
+        unit_of(words_of(draws.state, thread, block)[static_cast<std::size_t>(word)]);
+    const bool is_kept = drawn < kept;
+    const auto at = static_cast<std::size_t>(i);
+    mask[at] = is_kept ? 1 : 0;
+    results[at] = numbers[at] * (is_kept ? 1.0F : 0.0F) * scale;
+  }
+  return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), results),
+          tensor_of_integers(formats::b1, input.shape, mask)};
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "emulator/operators/machine.hpp"
+#include "emulator/operators/operator_tensor.hpp"
+
+// Numbers that the CUDA generator gives: Philox 4x32-10, a stream for each thread.
+namespace guardbit::emulator::operators {
+
+/// A generator before a call.
+struct GeneratorState {
+  std::uint64_t seed = 0;
+  /// as PyTorch counts it: words of each thread, a multiple of 4
+  std::uint64_t offset = 0;
+};
+
+struct Draws {
+  GeneratorState state;
+  Machine machine;
+};
+
+/// Uniform in [from, to) and normal numbers, rounded to a type.
+Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
+               const Draws& draws);
+Tensor normal(const formats::Format& type, const Dimensions& shape, double mean, double deviation,
+              const Draws& draws);
+/// Integers in [low, high), for ranges below 2^28.
+std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
+                               std::int64_t low, std::int64_t high, const Draws& draws);
+/// 1 with the probability that each element of `input` says.
+Tensor bernoulli(const Tensor& input, const Draws& draws);
+
+struct Dropped {
+  Tensor output, mask;
+};
+Dropped dropout(const Tensor& input, double probability, const Draws& draws);
+
+/// By how much a call moves the generator's offset on.
+std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine);
+std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine);
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,193 @@
+#include "emulator/operators/losses.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reductions.hpp"
+#include "emulator/operators/trees.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+using Kind = ElementLoss::Kind;
+
+/// The arithmetic of a tensor's type: every named value is rounded to it.
+struct InType {
+  formats::Format type;
+  float operator()(float x) const { return rounded_to(type, x); }
+};
+
+float loss_of(Kind kind, float width, float difference, const InType& in_type) {
+  if (kind == Kind::squared) return difference * difference;
+  const float distance = std::fabs(difference);
+  if (kind == Kind::smooth)
+    return distance < width ? 0.5F * distance * distance / width : distance - in_type(0.5F * width);
+  return distance < width ? 0.5F * distance * distance : width * (distance - in_type(0.5F * width));
+}
+
+std::vector<float> squared_losses(const ElementLoss& loss, const NumberView& inputs,
+                                  const NumberView& targets, const InType& in_type) {
+  std::vector<float> all(inputs.size());
+  const float width = in_type(static_cast<float>(loss.width));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = loss_of(loss.kind, width, in_type(inputs[i] - targets[i]), in_type);
+  return all;
+}
+
+/// -t log(x) - (1 - t) log(1 - x), with logarithms not below -100.
+std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets) {
+  std::vector<float> all(inputs.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float of_rest = std::max(cuda_math::log1pf(HostNumber(-inputs[i])).number(), -100.0F);
+    const float of_input = std::max(log_of(inputs[i]), -100.0F);
+    all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
+  }
+  return all;
+}
+
+/// (1 - t) x - log_sigmoid(x), each operator a tensor of its own.
+std::vector<float> logit_losses(const ElementLoss& loss, const NumberView& inputs,
+                                const NumberView& targets, const InType& in_type) {
+  std::vector<float> all(inputs.size());
+  const std::vector<float> positives =
+      loss.positive_weight == nullptr ? std::vector<float>{} : numbers_of(*loss.positive_weight);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float x = inputs[i], t = targets[i];
+    const float rest = cuda_math::log1pf(HostNumber(exp_of(-std::fabs(x)))).number();
+    float logarithm = in_type(std::min(0.0F, x) - rest);
+    if (!positives.empty()) {
+      const float more = in_type(positives[i % positives.size()] - 1);
+      logarithm = in_type(logarithm * in_type(in_type(more * t) + 1));
+    }
+    all[i] = in_type(in_type(in_type(1 - t) * x) - logarithm);
+  }
+  return all;
+}
+
+LossResult reduced_loss(const Tensor& losses, LossReduction reduction, const Machine& machine,
+                        int threads) {
+  if (reduction == LossReduction::none) return {losses, "each element"};
+  ReductionRequest request;
+  request.machine = machine;
+  request.threads = threads;
+  Reduced all = reduction == LossReduction::mean ? mean(losses, request) : sum(losses, request);
+  return {std::move(all.result), "each element, then " + all.shape};
+}
+
+/// Threads that add the losses of so many rows.
+std::size_t likelihood_threads(std::int64_t rows) {
+  const std::int64_t sixteenth = rows / 16;
+  const double log = sixteenth < 1 ? 0 : std::log2(static_cast<double>(sixteenth));
+  return std::clamp<std::size_t>(std::size_t{1} << static_cast<int>(std::round(log)), 32, 1024);
+}
+
+}  // namespace
+
+LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tensor& target,
+                        LossReduction reduction, const Machine& machine, int threads) {
+  const NumberView inputs(input), targets(target);
+  const InType in_type{input.type};
+  std::vector<float> all = loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets)
+                           : loss.kind == Kind::logits
+                               ? logit_losses(loss, inputs, targets, in_type)
+                               : squared_losses(loss, inputs, targets, in_type);
+  if (loss.weight != nullptr) {
+    const std::vector<float> weights = numbers_of(*loss.weight);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = in_type(all[i]) * weights[i % weights.size()];
+  }
+  return reduced_loss(tensor_of_numbers(input.type, input.shape, stride_of_result(input), all),
+                      reduction, machine, threads);
+}
+
+LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient,
+                                 const Tensor& input, const Tensor& target,
+                                 LossReduction reduction) {
+  const NumberView gradients(gradient), inputs(input), targets(target);
+  const InType in_type{input.type};
+  std::vector<float> all(inputs.size());
+  const double share =
+      reduction == LossReduction::mean ? 1.0 / static_cast<double>(all.size()) : 1.0;
+  const auto factor = in_type(static_cast<float>(loss.kind == Kind::squared ? 2.0 * share : share));
+  const float width = in_type(static_cast<float>(loss.width));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float own = gradients[gradients.size() == 1 ? 0 : i];
+    const float difference = in_type(inputs[i] - targets[i]);
+    if (loss.kind == Kind::squared) {
+      all[i] = in_type(factor * difference) * own;
+    } else if (loss.kind == Kind::smooth) {
+      all[i] = difference <= -width  ? in_type(-factor) * own
+               : difference >= width ? factor * own
+                                     : in_type(in_type(factor * difference) * own) / width;
+    } else {
+      all[i] = difference <= -width  ? in_type(in_type(-factor) * own) * width
+               : difference >= width ? in_type(factor * own) * width
+                                     : in_type(factor * difference) * own;
+    }
+  }
+  return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), all), "each element"};
+}
+
+NegativeLogLikelihood negative_log_likelihood(const Tensor& input, const Tensor& target,
+                                              const Tensor* weight, LossReduction reduction,
+                                              std::int64_t ignored) {
+  const std::vector<std::int64_t> classes = integers_of(target);
+  const NumberView numbers(input);
+  const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
+  const auto choices = static_cast<std::size_t>(input.shape.back());
+  const auto weight_of = [&](std::size_t i) {
+    return weights.empty() ? 1.0F : weights[static_cast<std::size_t>(classes[i])];
+  };
+  const auto number_of = [&](std::size_t i) {
+    return numbers[i * choices + static_cast<std::size_t>(classes[i])];
+  };
+  if (reduction == LossReduction::none) {
+    std::vector<float> all(classes.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = classes[i] == ignored ? 0 : -(weight_of(i) * number_of(i));
+    const float zero = 0;
+    return {tensor_of_numbers(input.type, target.shape, all),
+            tensor_of_numbers(input.type, {}, {&zero, 1}), "each row"};
+  }
+  const std::size_t threads =
+      input.rank() == 1 ? 1 : likelihood_threads(static_cast<std::int64_t>(classes.size()));
+  std::vector<float> losses(threads), totals(threads);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] == ignored) continue;
+    float& loss = losses[i % threads];
+    loss = weights.empty() ? loss - number_of(i) : std::fma(weight_of(i), -number_of(i), loss);
+    totals[i % threads] += weight_of(i);
+  }
+  const float total = halved_sum(totals), sum = halved_sum(losses);
+  const float loss = reduction == LossReduction::mean ? sum / total : sum;
+  return {tensor_of_numbers(input.type, {}, {&loss, 1}),
+          tensor_of_numbers(input.type, {}, {&total, 1}),
+          "one block of " + std::to_string(threads) + " threads"};
+}
+
+Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& input,
+                                        const Tensor& target, const Tensor* weight,
+                                        LossReduction reduction, std::int64_t ignored,
+                                        const Tensor& total_weight) {
+  const std::vector<std::int64_t> classes = integers_of(target);
+  const std::vector<float> gradients = numbers_of(gradient);
+  const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
+  const InType in_type{input.type};
+  const auto choices = static_cast<std::size_t>(input.shape.back());
+  std::vector<float> all(static_cast<std::size_t>(input.count()));
+  const float total = numbers_of(total_weight)[0];
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] == ignored) continue;
+    float own = gradients[gradients.size() == 1 ? 0 : i];
+    if (reduction == LossReduction::mean) own = in_type(own / total);
+    const auto c = static_cast<std::size_t>(classes[i]);
+    all[i * choices + c] = weights.empty() ? -own : -weights[c] * own;
+  }
+  return tensor_of_numbers(input.type, input.shape, all);
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+namespace guardbit::emulator::operators {
+
+/// The elements of a tensor as FP32 numbers: the tensor's own memory where it holds such.
+class NumberView {
+ public:
+  explicit NumberView(const Tensor& tensor) {
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
+    if (tensor.type == formats::fp32 && address % alignof(float) == 0) {
+      owner_ = tensor.owner;
+      numbers_ = {reinterpret_cast<const float*>(tensor.bytes.data()), tensor.bytes.size() / 4};
+      return;
+    }
+    copy_ = numbers_of(tensor);
+    numbers_ = copy_;
+  }
+  NumberView(const NumberView&) = delete;
+  NumberView& operator=(const NumberView&) = delete;
+
+  float operator[](std::size_t index) const { return numbers_[index]; }
+  std::size_t size() const { return numbers_.size(); }
+  const float* data() const { return numbers_.data(); }
+  std::span<const float> part(std::size_t begin, std::size_t count) const {
+    return numbers_.subspan(begin, count);
+  }
+  std::span<const float> all() const { return numbers_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::vector<float> copy_;
+  std::span<const float> numbers_;
+};
+
+}  // namespace guardbit::emulator::operators

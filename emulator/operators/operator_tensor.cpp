@@ -1,0 +1,301 @@
+#include "emulator/operators/operator_tensor.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "formats/codec.hpp"
+#include "formats/conversion/converters.hpp"
+#include "formats/value.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+using formats::Format;
+
+template <class Word>
+Word word_at(std::span<const std::byte> bytes, std::int64_t index) {
+  Word word;
+  std::memcpy(&word, bytes.data() + static_cast<std::size_t>(index) * sizeof(Word), sizeof(Word));
+  return word;
+}
+
+float number_of_fp16(std::uint16_t code) {
+  const std::uint32_t sign = (code & 0x8000U) << 16, magnitude = code & 0x7fffU;
+  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
+  if (magnitude >= 0x400)
+    return std::bit_cast<float>(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
+  return std::copysign(static_cast<float>(magnitude) * 0x1p-24F, std::bit_cast<float>(sign));
+}
+
+float number_of_bf16(std::uint16_t code) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+}
+
+std::uint16_t fp16_of(float number) {
+  const auto code = std::bit_cast<std::uint32_t>(number);
+  const std::uint32_t sign = code >> 16 & 0x8000, magnitude = code & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7fff;
+  if (magnitude >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);
+  if (magnitude < 0x38800000) {
+    // Below 2^-14 the sum with 2^-1 has a unit of 2^-24 in its last place and rounds there.
+    const float sum = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000));
+  }
+  const std::uint32_t biased = magnitude - ((127U - 15U) << 23);
+  return static_cast<std::uint16_t>(sign | (biased + 0xfff + (biased >> 13 & 1)) >> 13);
+}
+
+std::uint16_t bf16_of(float number) {
+  const auto code = std::bit_cast<std::uint32_t>(number);
+  if ((code & 0x7fffffff) > 0x7f800000) return 0x7fff;
+  return static_cast<std::uint16_t>((code + 0x7fff + (code >> 16 & 1)) >> 16);
+}
+
+/// Any other floating format as PyTorch converts to it.
+std::uint64_t code_of(const Format& type, float number) {
+  const formats::Converter* converter = formats::find_converter("pytorch", type);
+  const formats::Value value = formats::decode(formats::fp32, std::bit_cast<std::uint32_t>(number));
+  return formats::encode(type, value, formats::Rounding::nearest_even,
+                         converter == nullptr ? formats::Overflow{} : converter->overflow);
+}
+
+template <class Word>
+std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
+  if (tensor.type.has_sign) return word_at<std::make_signed_t<Word>>(tensor.bytes, index);
+  return static_cast<std::int64_t>(word_at<Word>(tensor.bytes, index));
+}
+
+std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
+  switch (tensor.element_bytes()) {
+    case 1: return integer_at<std::uint8_t>(tensor, index);
+    case 2: return integer_at<std::uint16_t>(tensor, index);
+    case 4: return integer_at<std::uint32_t>(tensor, index);
+    default: return integer_at<std::uint64_t>(tensor, index);
+  }
+}
+
+float number_at(const Tensor& tensor, std::int64_t index) {
+  if (tensor.type == formats::fp32) return word_at<float>(tensor.bytes, index);
+  if (tensor.type == formats::fp16)
+    return number_of_fp16(word_at<std::uint16_t>(tensor.bytes, index));
+  if (tensor.type == formats::bf16)
+    return number_of_bf16(word_at<std::uint16_t>(tensor.bytes, index));
+  if (tensor.type == formats::fp64) return static_cast<float>(word_at<double>(tensor.bytes, index));
+  if (formats::is_integer(tensor.type)) return static_cast<float>(integer_at(tensor, index));
+  const formats::Value value =
+      formats::decode(tensor.type, word_at<std::uint8_t>(tensor.bytes, index));
+  if (value.kind == formats::Kind::nan) {
+    // E5M2 goes through the unit as FP16, E4M3 is widened bit by bit.
+    constexpr std::uint32_t of_unit = 0x7fffffff, widened = 0x7ff00000, sign = 0x80000000;
+    if (tensor.type == formats::e5m2) return std::bit_cast<float>(of_unit);
+    return std::bit_cast<float>(value.negative ? sign | widened : widened);
+  }
+  return std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, value)));
+}
+
+/// Writes the code of each number as a word.
+template <class Word, class CodeOf, class Source>
+void write_codes(std::int64_t begin, std::span<Source> numbers, std::span<std::byte> bytes,
+                 const CodeOf& code_of_number) {
+  std::byte* at = bytes.data() + static_cast<std::size_t>(begin) * sizeof(Word);
+  for (const auto number : numbers) {
+    const auto word = static_cast<Word>(code_of_number(number));
+    std::memcpy(at, &word, sizeof(Word));
+    at += sizeof(Word);
+  }
+}
+
+/// A floating number as an integer: cut toward zero, kept inside the type's range; NaNs give 0.
+std::int64_t integer_of(double number) {
+  if (number >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
+  if (number >= -0x1p63) return static_cast<std::int64_t>(number);
+  return number == number ? std::numeric_limits<std::int64_t>::min() : 0;
+}
+
+}  // namespace
+
+Dimensions contiguous_stride(const Dimensions& shape) {
+  Dimensions stride(shape.size());
+  std::int64_t next = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    stride[i] = next;
+    next *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return stride;
+}
+
+bool is_contiguous(const Tensor& tensor) {
+  std::int64_t next = 1;
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    if (tensor.shape[i] == 1) continue;
+    if (tensor.stride[i] != next) return false;
+    next *= tensor.shape[i];
+  }
+  return true;
+}
+
+bool is_aligned(const Tensor& tensor, int bytes) {
+  return tensor.offset * tensor.element_bytes() % bytes == 0;
+}
+
+bool is_working_type(const Format& type) {
+  return type == formats::fp32 || type == formats::fp16 || type == formats::bf16;
+}
+
+void read_numbers(const Tensor& tensor, std::int64_t begin, std::span<float> numbers) {
+  if (tensor.type == formats::fp32) {
+    std::memcpy(numbers.data(), tensor.bytes.data() + begin * 4, numbers.size_bytes());
+    return;
+  }
+  for (float& number : numbers) number = number_at(tensor, begin++);
+}
+
+std::vector<float> numbers_of(const Tensor& tensor) {
+  std::vector<float> numbers(static_cast<std::size_t>(tensor.count()));
+  read_numbers(tensor, 0, numbers);
+  return numbers;
+}
+
+void make_unit_nans(std::span<float> numbers) {
+  constexpr std::uint32_t nan = 0x7fffffff;
+  for (float& number : numbers) {
+    if (number != number) number = std::bit_cast<float>(nan);
+  }
+}
+
+std::vector<double> doubles_of(const Tensor& tensor) {
+  std::vector<double> numbers(static_cast<std::size_t>(tensor.count()));
+  std::int64_t index = 0;
+  for (double& number : numbers) {
+    number = tensor.type == formats::fp64       ? word_at<double>(tensor.bytes, index)
+             : formats::is_integer(tensor.type) ? static_cast<double>(integer_at(tensor, index))
+                                                : number_at(tensor, index);
+    ++index;
+  }
+  return numbers;
+}
+
+std::vector<std::int64_t> integers_of(const Tensor& tensor) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(tensor.count()));
+  std::int64_t index = 0;
+  for (std::int64_t& number : numbers) {
+    number = formats::is_integer(tensor.type) ? integer_at(tensor, index)
+             : tensor.type == formats::fp64   ? integer_of(word_at<double>(tensor.bytes, index))
+                                              : integer_of(number_at(tensor, index));
+    ++index;
+  }
+  return numbers;
+}
+
+float rounded_to(const Format& type, float number) {
+  if (type == formats::fp32 || number != number) return number;
+  if (type == formats::fp16) return number_of_fp16(fp16_of(number));
+  if (type == formats::bf16) return number_of_bf16(bf16_of(number));
+  if (type == formats::fp64) return number;
+  return std::bit_cast<float>(static_cast<std::uint32_t>(
+      formats::encode(formats::fp32, formats::decode(type, code_of(type, number)))));
+}
+
+Tensor tensor_of_bytes(const Format& type, Dimensions shape, Dimensions stride,
+                       std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  return {.type = type,
+          .shape = std::move(shape),
+          .stride = std::move(stride),
+          .offset = 0,
+          .is_on_gpu = true,
+          .bytes = *owner,
+          .owner = owner};
+}
+
+Tensor uninitialised_tensor(const Format& type, Dimensions shape) {
+  Tensor tensor{.type = type,
+                .shape = std::move(shape),
+                .stride = {},
+                .offset = 0,
+                .is_on_gpu = true,
+                .bytes = {},
+                .owner = nullptr};
+  tensor.stride = contiguous_stride(tensor.shape);
+  const auto size = static_cast<std::size_t>(tensor.count() * tensor.element_bytes());
+  auto memory = std::shared_ptr<std::byte[]>(new std::byte[size]);
+  tensor.bytes = {memory.get(), size};
+  tensor.owner = std::move(memory);
+  return tensor;
+}
+
+std::span<std::byte> writable_bytes(const Tensor& tensor) {
+  return {const_cast<std::byte*>(tensor.bytes.data()), tensor.bytes.size()};
+}
+
+void write_numbers(const Format& type, std::int64_t begin, std::span<const float> numbers,
+                   bool keeps_nans, std::span<std::byte> bytes) {
+  if (type == formats::fp32) {
+    write_codes<std::uint32_t>(begin, numbers, bytes, [&](float x) {
+      return x == x || keeps_nans ? std::bit_cast<std::uint32_t>(x) : 0x7fffffffU;
+    });
+  } else if (type == formats::fp16) {
+    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
+      const auto code = std::bit_cast<std::uint32_t>(x);
+      return x == x || !keeps_nans ? fp16_of(x)
+                                   : static_cast<std::uint16_t>((code >> 16 & 0x8000) |
+                                                                (code >> 13 & 0x3ff) | 0x7c00);
+    });
+  } else if (type == formats::bf16) {
+    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
+      return x == x || !keeps_nans
+                 ? bf16_of(x)
+                 : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
+    });
+  } else if (type == formats::fp64) {
+    write_codes<double>(begin, numbers, bytes, [](float x) { return double{x}; });
+  } else if (formats::is_integer(type)) {
+    const auto number = [&](float x) {
+      return type == formats::b1 ? static_cast<std::int64_t>(x != 0) : integer_of(x);
+    };
+    switch (formats::container_bits(type)) {
+      case 8: return write_codes<std::uint8_t>(begin, numbers, bytes, number);
+      case 16: return write_codes<std::uint16_t>(begin, numbers, bytes, number);
+      case 32: return write_codes<std::uint32_t>(begin, numbers, bytes, number);
+      default: return write_codes<std::uint64_t>(begin, numbers, bytes, number);
+    }
+  } else {
+    write_codes<std::uint8_t>(begin, numbers, bytes, [&](float x) { return code_of(type, x); });
+  }
+}
+
+Tensor tensor_of_numbers(const Format& type, Dimensions shape, Dimensions stride,
+                         std::span<const float> numbers) {
+  Tensor tensor = uninitialised_tensor(type, std::move(shape));
+  tensor.stride = std::move(stride);
+  write_numbers(type, 0, numbers, false, writable_bytes(tensor));
+  return tensor;
+}
+
+Tensor tensor_of_numbers(const Format& type, Dimensions shape, std::span<const float> numbers) {
+  Dimensions stride = contiguous_stride(shape);
+  return tensor_of_numbers(type, std::move(shape), std::move(stride), numbers);
+}
+
+Tensor tensor_of_integers(const Format& type, Dimensions shape,
+                          std::span<const std::int64_t> numbers) {
+  const auto number = [&](std::int64_t x) {
+    return type == formats::b1 ? static_cast<std::int64_t>(x != 0) : x;
+  };
+  Tensor tensor = uninitialised_tensor(type, std::move(shape));
+  const auto bytes = writable_bytes(tensor);
+  switch (formats::container_bits(type)) {
+    case 8: write_codes<std::uint8_t>(0, numbers, bytes, number); break;
+    case 16: write_codes<std::uint16_t>(0, numbers, bytes, number); break;
+    case 32: write_codes<std::uint32_t>(0, numbers, bytes, number); break;
+    default: write_codes<std::uint64_t>(0, numbers, bytes, number); break;
+  }
+  return tensor;
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,268 @@
+#include "emulator/operators/optimizers.hpp"
+
+#include <array>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "emulator/engine/cpu.hpp"
+#include "emulator/functions/cuda/cuda_powers.hpp"
+#include "emulator/functions/numbers/host_number.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+/// Elements of one parameter as FP32.
+struct Elements {
+  std::span<float> parameter, gradient, first, second, greatest;
+  /// of the first one in its tensor
+  std::int64_t begin = 0;
+};
+
+using Step = void (*)(const Elements&, const void* constants);
+
+/// `step` over all elements of a state, in chunks.
+OptimizerState each_element(const OptimizerState& before, bool stores_gradient, Step step,
+                            const void* constants, int threads) {
+  OptimizerState after = before;
+  const auto count = static_cast<std::size_t>(before.parameter.count());
+  const auto fresh = [](Tensor& tensor) {
+    const Dimensions stride = tensor.stride;
+    tensor = uninitialised_tensor(tensor.type, tensor.shape);
+    tensor.stride = stride;
+  };
+  fresh(after.parameter);
+  if (stores_gradient) fresh(after.gradient);
+  for (auto* tensor : {&after.first, &after.second, &after.greatest}) {
+    if (*tensor) fresh(**tensor);
+  }
+  constexpr std::size_t grain = 4096;
+  formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+    std::array<std::array<float, grain>, 5> memory;
+    const auto at = static_cast<std::int64_t>(begin);
+    const auto read = [&](std::size_t place, const Tensor& tensor) {
+      const auto numbers = std::span(memory[place]).first(end - begin);
+      read_numbers(tensor, at, numbers);
+      return numbers;
+    };
+    Elements elements{.parameter = read(0, before.parameter),
+                      .gradient = read(1, before.gradient),
+                      .first = before.first ? read(2, *before.first) : std::span<float>(),
+                      .second = before.second ? read(3, *before.second) : std::span<float>(),
+                      .greatest = before.greatest ? read(4, *before.greatest) : std::span<float>(),
+                      .begin = at};
+    step(elements, constants);
+    const auto write = [&](const Tensor& tensor, std::span<const float> numbers) {
+      write_numbers(tensor.type, at, numbers, false, writable_bytes(tensor));
+    };
+    write(after.parameter, elements.parameter);
+    if (stores_gradient) write(after.gradient, elements.gradient);
+    if (after.first) write(*after.first, elements.first);
+    if (after.second) write(*after.second, elements.second);
+    if (after.greatest) write(*after.greatest, elements.greatest);
+  });
+  return after;
+}
+
+/// Fused steps are the CPU's own instruction where it has one.
+template <auto step>
+[[gnu::target("avx2,fma"), gnu::flatten]] void on_x86(const Elements& elements,
+                                                      const void* constants) {
+  step(elements, constants);
+}
+template <auto step>
+Step best() {
+  return cpu::features().avx2_kernels ? on_x86<step> : +step;
+}
+
+/// How the compiler contracted p wd + g: an element rounds the product first where its place among
+/// the four that a thread takes together is the first; with maximize everywhere; with a loss scale
+/// nowhere.
+struct DecayRounding {
+  bool everywhere = false, nowhere = false;
+  /// a thread takes neighbours, else elements that are 512 apart
+  bool is_vectorised = true;
+
+  bool rounds(std::int64_t index) const {
+    if (everywhere || nowhere) return everywhere;
+    constexpr std::int64_t chunk = 65536, threads = 512;
+    const std::int64_t slot = is_vectorised ? index % 4 : index % chunk / threads % 4;
+    return slot == 0;
+  }
+};
+
+struct AdamConstants {
+  float step_size, beta1, beta2, decay, eps, root_of_correction, grad_scale;
+  bool has_scale, maximize, is_decoupled, has_decay;
+  DecayRounding rounding;
+};
+
+inline void adam(const Elements& x, const void* constants) {
+  const auto& c = *static_cast<const AdamConstants*>(constants);
+  for (std::size_t i = 0; i < x.parameter.size(); ++i) {
+    float p = x.parameter[i], g = x.gradient[i];
+    if (c.has_scale) g /= c.grad_scale;
+    x.gradient[i] = g;
+    if (c.maximize) g = -g;
+    if (c.has_decay && c.is_decoupled) p = std::fma(-c.decay, p, p);
+    if (c.has_decay && !c.is_decoupled) {
+      const bool rounds = c.rounding.rounds(x.begin + static_cast<std::int64_t>(i));
+      const float share = p * c.decay;
+      g = rounds ? g + share : std::fma(p, c.decay, g);
+    }
+    const float m = std::fma(c.beta1, x.first[i], std::fma(-c.beta1, g, g));
+    const float square = g * g;
+    const float v = std::fma(c.beta2, x.second[i], std::fma(-c.beta2, square, square));
+    float of_root = v;
+    if (!x.greatest.empty()) {
+      const float greatest = x.greatest[i];
+      of_root = greatest < v ? v : greatest;
+      x.greatest[i] = of_root;
+    }
+    const float divisor = std::sqrt(of_root) / c.root_of_correction + c.eps;
+    x.parameter[i] = p - (c.step_size * m) / divisor;
+    x.first[i] = m;
+    x.second[i] = v;
+  }
+}
+
+/// 1 - base^step
+float correction(float base, float step) {
+  return 1 - cuda_math::powf(HostNumber(base), HostNumber(step)).number();
+}
+
+/// Whether threads load four neighbours at once.
+bool is_vectorised(const OptimizerState& state) {
+  const auto is_fit = [](const Tensor& tensor) {
+    return is_aligned(tensor, 4 * tensor.element_bytes());
+  };
+  return state.parameter.count() % 4 == 0 && is_fit(state.parameter) && is_fit(state.gradient) &&
+         (!state.first || is_fit(*state.first)) && (!state.second || is_fit(*state.second)) &&
+         (!state.greatest || is_fit(*state.greatest));
+}
+
+struct SgdConstants {
+  float lr, decay, momentum, share, grad_scale;
+  bool has_scale, maximize, has_decay, has_momentum, is_first_step, nesterov;
+};
+
+inline void sgd(const Elements& x, const void* constants) {
+  const auto& c = *static_cast<const SgdConstants*>(constants);
+  for (std::size_t i = 0; i < x.parameter.size(); ++i) {
+    const float p = x.parameter[i];
+    float g = x.gradient[i];
+    if (c.has_scale) g /= c.grad_scale;
+    x.gradient[i] = g;
+    if (c.maximize) g = -g;
+    if (c.has_decay) g = std::fma(c.decay, p, g);
+    if (c.has_momentum) {
+      const float momentum = c.is_first_step ? g : std::fma(c.share, g, c.momentum * x.first[i]);
+      x.first[i] = momentum;
+      g = c.nesterov ? std::fma(c.momentum, momentum, g) : momentum;
+    }
+    x.parameter[i] = std::fma(-c.lr, g, p);
+  }
+}
+
+struct AdagradConstants {
+  double lr, decay, eps;
+  float grad_scale;
+  bool has_scale, maximize;
+};
+
+inline void adagrad(const Elements& x, const void* constants) {
+  const auto& c = *static_cast<const AdagradConstants*>(constants);
+  for (std::size_t i = 0; i < x.parameter.size(); ++i) {
+    const float p = x.parameter[i];
+    float g = x.gradient[i];
+    if (c.has_scale) g = static_cast<float>(double{g} / c.grad_scale);
+    x.gradient[i] = g;
+    if (c.maximize) g = -g;
+    if (c.decay != 0) g = static_cast<float>(std::fma(double{p}, c.decay, double{g}));
+    const float sum = std::fma(g, g, x.first[i]);
+    const double divisor = double{std::sqrt(sum)} + c.eps;
+    x.parameter[i] = static_cast<float>(p - (c.lr * g) / divisor);
+    x.first[i] = sum;
+  }
+}
+
+}  // namespace
+
+OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters& parameters,
+                         int threads) {
+  const auto lr = static_cast<float>(parameters.lr);
+  const auto decay = static_cast<float>(parameters.weight_decay);
+  AdamConstants c{};
+  c.beta1 = static_cast<float>(parameters.beta1);
+  c.beta2 = static_cast<float>(parameters.beta2);
+  c.eps = static_cast<float>(parameters.eps);
+  c.step_size = lr / correction(c.beta1, parameters.step);
+  c.root_of_correction = std::sqrt(correction(c.beta2, parameters.step));
+  c.is_decoupled = parameters.is_decoupled;
+  c.has_decay = decay != 0;
+  c.decay = c.is_decoupled ? lr * decay : decay;
+  c.has_scale = parameters.grad_scale.has_value();
+  c.grad_scale = parameters.grad_scale.value_or(1);
+  c.maximize = parameters.maximize;
+  c.rounding = {.everywhere = c.maximize && !c.has_scale,
+                .nowhere = c.has_scale || (before.greatest && !is_vectorised(before)),
+                .is_vectorised = is_vectorised(before)};
+  return each_element(before, c.has_scale, best<adam>(), &c, threads);
+}
+
+OptimizerState sgd_step(const OptimizerState& before, const OptimizerParameters& parameters,
+                        int threads) {
+  SgdConstants c{};
+  c.lr = static_cast<float>(parameters.lr);
+  c.decay = static_cast<float>(parameters.weight_decay);
+  c.momentum = static_cast<float>(parameters.momentum);
+  c.share = static_cast<float>(1 - parameters.dampening);
+  c.has_scale = parameters.grad_scale.has_value();
+  c.grad_scale = parameters.grad_scale.value_or(1);
+  c.maximize = parameters.maximize;
+  c.has_decay = c.decay != 0;
+  c.has_momentum = before.first.has_value();
+  c.is_first_step = parameters.is_first_step;
+  c.nesterov = parameters.nesterov;
+  return each_element(before, c.has_scale, best<sgd>(), &c, threads);
+}
+
+OptimizerState adagrad_step(const OptimizerState& before, const OptimizerParameters& parameters,
+                            int threads) {
+  AdagradConstants c{};
+  c.lr = parameters.lr / (1 + double{parameters.step - 1} * parameters.lr_decay);
+  c.decay = parameters.weight_decay;
+  c.eps = parameters.eps;
+  c.has_scale = parameters.grad_scale.has_value();
+  c.grad_scale = parameters.grad_scale.value_or(1);
+  c.maximize = parameters.maximize;
+  // Only the kernel of tensors that are not aligned stores the gradient.
+  const bool stores_gradient = c.has_scale && !is_vectorised(before);
+  return each_element(before, stores_gradient, best<adagrad>(), &c, threads);
+}
+
+Tensor unscaled_gradient(const Tensor& gradient, float inverse_scale, bool& has_infinity) {
+  std::vector<float> numbers = numbers_of(gradient);
+  for (float& number : numbers) {
+    if (!std::isfinite(number)) has_infinity = true;
+    if (inverse_scale != 1) number *= inverse_scale;
+  }
+  Tensor result = uninitialised_tensor(gradient.type, gradient.shape);
+  result.stride = gradient.stride;
+  // What is not multiplied keeps the bits of its NaNs in FP32.
+  const bool keeps_nans = inverse_scale == 1 && gradient.type == formats::fp32;
+  write_numbers(gradient.type, 0, numbers, keeps_nans, writable_bytes(result));
+  return result;
+}
+
+LossScale updated_loss_scale(LossScale before, bool has_infinity, double growth_factor,
+                             double backoff_factor, std::int64_t growth_interval) {
+  if (has_infinity) return {static_cast<float>(before.scale * backoff_factor), 0};
+  const std::int32_t successful = before.growth_tracker + 1;
+  if (successful != growth_interval) return {before.scale, successful};
+  const auto grown = static_cast<float>(before.scale * growth_factor);
+  return {std::isfinite(grown) ? grown : before.scale, 0};
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+// Pooling and interpolation of images: tensors whose last two dimensions are rows and columns.
+namespace guardbit::emulator::operators {
+
+struct Pair {
+  std::int64_t rows = 1, columns = 1;
+};
+
+struct PoolingWindow {
+  Pair size, stride, padding, dilation;
+  bool rounds_up = false;
+};
+struct MaxPooled {
+  Tensor numbers, indices;
+};
+MaxPooled max_pool(const Tensor& input, const PoolingWindow& window);
+/// Nothing where windows overlap in memory that has channels together: sums of unknown order.
+std::optional<Tensor> max_pool_gradient(const Tensor& gradient, const Tensor& input,
+                                        const PoolingWindow& window, const Tensor& indices);
+
+struct AverageRule {
+  bool counts_padding = true;
+  std::optional<std::int64_t> divisor;
+};
+Tensor average_pool(const Tensor& input, const PoolingWindow& window, const AverageRule& rule);
+Tensor average_pool_gradient(const Tensor& gradient, const Tensor& input,
+                             const PoolingWindow& window, const AverageRule& rule);
+
+Tensor adaptive_average_pool(const Tensor& input, Pair size);
+/// Nothing where windows share elements: atomics add in no fixed order.
+std::optional<Tensor> adaptive_average_pool_gradient(const Tensor& gradient, const Tensor& input);
+
+/// Scales are of the result to the input; nothing: by the sizes.
+struct Scales {
+  std::optional<double> rows, columns;
+};
+Tensor upsample_nearest(const Tensor& input, Pair size, const Scales& scales);
+Tensor upsample_nearest_gradient(const Tensor& gradient, const Dimensions& input_shape,
+                                 const Scales& scales);
+Tensor upsample_bilinear(const Tensor& input, Pair size, bool aligns_corners, const Scales& scales);
+
+}  // namespace guardbit::emulator::operators

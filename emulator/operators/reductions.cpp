@@ -1,0 +1,236 @@
+#include "emulator/operators/reductions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "emulator/functions/cuda/cuda_powers.hpp"
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/reduction.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+/// Sums of powers of magnitudes, for norms of other orders.
+struct Powers {
+  using State = float;
+  float order = 2;
+  static State identity() { return 0; }
+  State reduced(State a, float x, std::int64_t) const {
+    return a + cuda_math::powf(HostNumber(std::fabs(x)), HostNumber(order)).number();
+  }
+  static State combined(State a, State b) { return a + b; }
+};
+
+struct CountOfNonzeros {
+  using State = float;
+  static State identity() { return 0; }
+  static State reduced(State a, float x, std::int64_t) { return a + (x == 0 ? 0.0F : 1.0F); }
+  static State combined(State a, State b) { return a + b; }
+};
+
+struct Plan {
+  ReductionWalk walk;
+  ReductionShape shape;
+};
+
+Plan planned(const Tensor& input, const ReductionKernel& kernel, const ReductionRequest& request) {
+  Plan plan;
+  plan.walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
+  plan.shape = shape_of_reduction(plan.walk, input.offset, kernel, request.machine);
+  return plan;
+}
+
+template <class Op, class Finish>
+Reduced reduced_by(const Op& op, const Tensor& input, const ReductionKernel& kernel,
+                   const ReductionRequest& request, const Finish& finish) {
+  const Plan plan = planned(input, kernel, request);
+  std::vector<float> numbers = reduced(op, input, plan.walk, plan.shape, request.threads);
+  for (float& number : numbers) number = finish(number, plan.walk);
+  return {tensor_of_numbers(request.type.value_or(input.type), plan.walk.result_shape, numbers),
+          plan.shape.text()};
+}
+
+float unchanged(float number, const ReductionWalk&) { return number; }
+
+/// Sums and means read 16 bytes of 16-bit types at once.
+ReductionKernel kernel_of_sum(const Tensor& input) {
+  return {.accumulators = 4, .vector = input.element_bytes() == 2 ? 8 : 4};
+}
+
+Tensor integer_sum(const Tensor& input, const ReductionRequest& request) {
+  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
+  const std::vector<std::int64_t> numbers = integers_of(input);
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(walk.outputs));
+  for (std::int64_t output = 0; output < walk.outputs; ++output) {
+    std::uint64_t sum = 0;
+    const std::int64_t start = place_of(walk.kept, output);
+    for (std::int64_t i = 0; i < walk.inputs; ++i)
+      sum += static_cast<std::uint64_t>(
+          numbers[static_cast<std::size_t>(start + place_of(walk.reduced, i))]);
+    sums[static_cast<std::size_t>(result_of(walk.kept, output))] = static_cast<std::int64_t>(sum);
+  }
+  return tensor_of_integers(request.type.value_or(formats::int64), walk.result_shape, sums);
+}
+
+/// An input whose elements were cast before the reduction, as those of other types are.
+Tensor cast(const Tensor& input, const formats::Format& type) {
+  return tensor_of_numbers(type, input.shape, stride_of_result(input), numbers_of(input));
+}
+
+/// Kernels read 16-bit numbers and give FP32 at once; every other change of type is a cast before.
+bool casts_in_kernel(const Tensor& input, const formats::Format& type) {
+  return input.type == type ||
+         (input.element_bytes() == 2 && is_working_type(input.type) && type == formats::fp32);
+}
+
+}  // namespace
+
+Dimensions stride_of_result(const Tensor& input) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
+  for (std::size_t d = 0; d < input.shape.size(); ++d) {
+    if (input.shape[d] != 1) dimensions.emplace_back(input.stride[d], input.shape[d]);
+  }
+  std::ranges::sort(dimensions);
+  std::int64_t next = 1;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride != next) return contiguous_stride(input.shape);
+    next *= size;
+  }
+  return input.stride;
+}
+
+Reduced sum(const Tensor& input, const ReductionRequest& request) {
+  if (formats::is_integer(input.type) && (!request.type || formats::is_integer(*request.type)))
+    return {integer_sum(input, request), "integers"};
+  if (request.type && !casts_in_kernel(input, *request.type))
+    return sum(cast(input, *request.type), request);
+  return reduced_by(Sum{}, input, kernel_of_sum(input), request, unchanged);
+}
+
+Reduced mean(const Tensor& input, const ReductionRequest& request) {
+  if (request.type && !casts_in_kernel(input, *request.type))
+    return mean(cast(input, *request.type), request);
+  return reduced_by(
+      Sum{}, input, kernel_of_sum(input), request, [](float number, const ReductionWalk& walk) {
+        return number *
+               (static_cast<float>(walk.outputs) / static_cast<float>(walk.inputs * walk.outputs));
+      });
+}
+
+Reduced product(const Tensor& input, const ReductionRequest& request) {
+  if (request.type && !casts_in_kernel(input, *request.type))
+    return product(cast(input, *request.type), request);
+  return reduced_by(Product{}, input, {}, request, unchanged);
+}
+
+Reduced norm(const Tensor& input, double order, const ReductionRequest& request) {
+  if (request.type && !casts_in_kernel(input, *request.type))
+    return norm(cast(input, *request.type), order, request);
+  // A norm of single elements is their magnitude, whatever its order.
+  if (order != 0 && walk_of_reduction(input, request.dimensions, false).inputs == 1)
+    return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);
+  const auto root = [](float number, const ReductionWalk&) { return std::sqrt(number); };
+  if (order == 2) return reduced_by(SumOfSquares{}, input, {}, request, root);
+  if (order == 1) return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);
+  if (order == 0) return reduced_by(CountOfNonzeros{}, input, {}, request, unchanged);
+  if (std::isinf(order)) {
+    std::vector<float> magnitudes = numbers_of(input);
+    for (float& x : magnitudes) x = std::fabs(x);
+    const Tensor of_magnitudes =
+        tensor_of_numbers(request.type.value_or(input.type), input.shape, input.stride, magnitudes);
+    return {extremes(of_magnitudes, order > 0, request).numbers, "exact"};
+  }
+  const float inverse = 1.0F / static_cast<float>(order);
+  return reduced_by(Powers{static_cast<float>(order)}, input, {}, request,
+                    [&](float number, const ReductionWalk&) {
+                      return cuda_math::powf(HostNumber(number), HostNumber(inverse)).number();
+                    });
+}
+
+Reduced log_sum_exp(const Tensor& input, const ReductionRequest& request) {
+  ReductionRequest kept = request;
+  kept.keep_dimensions = true;
+  const Tensor greatest = extremes(input, true, kept).numbers;
+  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, false);
+  const std::vector<float> maxima = numbers_of(greatest);
+  std::vector<float> numbers = numbers_of(input);
+  for (std::int64_t output = 0; output < walk.outputs; ++output) {
+    const float maximum = maxima[static_cast<std::size_t>(result_of(walk.kept, output))];
+    const float subtracted = std::isinf(maximum) ? 0 : maximum;
+    const std::int64_t start = place_of(walk.kept, output);
+    for (std::int64_t i = 0; i < walk.inputs; ++i) {
+      float& x = numbers[static_cast<std::size_t>(start + place_of(walk.reduced, i))];
+      x = rounded_to(input.type, exp_of(rounded_to(input.type, x - subtracted)));
+    }
+  }
+  const Tensor powers =
+      tensor_of_numbers(input.type, input.shape, stride_of_result(input), numbers);
+  Reduced all = sum(powers, request);
+  std::vector<float> sums = numbers_of(all.result);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] = rounded_to(input.type, log_of(sums[i])) + (std::isinf(maxima[i]) ? 0 : maxima[i]);
+  all.result = tensor_of_numbers(input.type, all.result.shape, sums);
+  return all;
+}
+
+Spread variance(const Tensor& input, double correction, bool is_root,
+                const ReductionRequest& request) {
+  const Plan plan = planned(input, {.accumulators = 2, .vector = 2}, request);
+  const std::vector<Moments> all =
+      reduced(Welford{}, input, plan.walk, plan.shape, request.threads);
+  std::vector<float> spreads(all.size()), means(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto fewer = static_cast<float>(correction);
+    const float divisor = all[i].count > fewer ? all[i].count - fewer : 0;
+    const float variance = all[i].squares / divisor;
+    spreads[i] = is_root ? std::sqrt(variance) : variance;
+    means[i] = all[i].mean;
+  }
+  return {tensor_of_numbers(input.type, plan.walk.result_shape, spreads),
+          tensor_of_numbers(input.type, plan.walk.result_shape, means), plan.shape.text()};
+}
+
+Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest& request) {
+  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
+  ReductionShape shape;
+  const std::vector<Extreme> found =
+      is_greatest ? reduced(ExtremeOf<true>{}, input, walk, shape, request.threads)
+                  : reduced(ExtremeOf<false>{}, input, walk, shape, request.threads);
+  const auto size = static_cast<std::size_t>(input.element_bytes());
+  std::vector<std::byte> bytes(found.size() * size);
+  std::vector<std::int64_t> indices(found.size());
+  const std::int64_t along =
+      request.dimensions.size() == 1 && walk.reduced.size() == 1 ? walk.reduced[0].place : 1;
+  for (std::int64_t output = 0; output < walk.outputs; ++output) {
+    const auto i = static_cast<std::size_t>(result_of(walk.kept, output));
+    const std::int64_t place = place_of(walk.reduced, found[i].index);
+    indices[i] = place / along;
+    const auto from = static_cast<std::size_t>(place_of(walk.kept, output) + place) * size;
+    std::memcpy(bytes.data() + i * size, input.bytes.data() + from, size);
+  }
+  return {tensor_of_bytes(input.type, walk.result_shape, contiguous_stride(walk.result_shape),
+                          std::move(bytes)),
+          tensor_of_integers(formats::int64, walk.result_shape, indices)};
+}
+
+Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& request) {
+  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
+  const std::vector<float> numbers = numbers_of(input);
+  std::vector<std::int64_t> truths(static_cast<std::size_t>(walk.outputs));
+  for (std::int64_t output = 0; output < walk.outputs; ++output) {
+    const std::int64_t start = place_of(walk.kept, output);
+    bool truth = !is_any;
+    for (std::int64_t i = 0; i < walk.inputs; ++i) {
+      const bool is_set = numbers[static_cast<std::size_t>(start + place_of(walk.reduced, i))] != 0;
+      truth = is_any ? truth || is_set : truth && is_set;
+    }
+    truths[static_cast<std::size_t>(result_of(walk.kept, output))] = truth ? 1 : 0;
+  }
+  return tensor_of_integers(formats::b1, walk.result_shape, truths);
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,325 @@
+#include "emulator/operators/row_norms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reduction.hpp"
+#include "emulator/operators/reductions.hpp"
+#include "emulator/operators/trees.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+constexpr std::size_t vector_threads = 128, block_threads = 512, vector = 4;
+
+/// Welford with a reciprocal in place of the division, as the kernel of vectors has it.
+struct VectorWelford {
+  static Moments reduced(Moments a, float x) {
+    const float count = a.count + 1, delta = x - a.mean;
+    const float mean = std::fma(delta, 1.0F / count, a.mean);
+    return {mean, std::fma(delta, x - mean, a.squares), count};
+  }
+  static Moments combined(Moments lower, Moments upper) {
+    const float delta = lower.mean - upper.mean, count = upper.count + lower.count;
+    if (!(count > 0)) return {0, 0, count};
+    const float reciprocal = 1.0F / count;
+    const float of_upper = upper.count * reciprocal, of_lower = lower.count * reciprocal;
+    return {std::fma(of_upper, upper.mean, of_lower * lower.mean),
+            std::fma((delta * delta) * upper.count, of_lower, upper.squares + lower.squares),
+            count};
+  }
+};
+
+struct RowMoments {
+  float mean = 0, reciprocal = 0;
+};
+
+/// Thread t takes vectors t, t + 128, ...: a round of 512 elements. The threads' states lie apart
+/// (structure of arrays), because all have seen as many elements.
+Moments layer_moments_of_vectors(std::span<const float> row) {
+  std::array<float, vector_threads> means{}, squares{};
+  std::array<float, vector_threads> counts{};
+  float count = 0;
+  std::array<float, vector> reciprocals{};
+  for (std::size_t begin = 0; begin < row.size(); begin += vector * vector_threads) {
+    const std::size_t busy = std::min(vector_threads, (row.size() - begin) / vector);
+    for (std::size_t k = 0; k < vector; ++k)
+      reciprocals[k] = 1.0F / (count + static_cast<float>(k + 1));
+    for (std::size_t k = 0; k < vector; ++k) {
+      const float reciprocal = reciprocals[k];
+      for (std::size_t t = 0; t < busy; ++t) {
+        const float x = row[begin + t * vector + k], delta = x - means[t];
+        means[t] = std::fma(delta, reciprocal, means[t]);
+        squares[t] = std::fma(delta, x - means[t], squares[t]);
+      }
+    }
+    count += vector;
+    for (std::size_t t = 0; t < busy; ++t) counts[t] = count;
+  }
+  std::array<Moments, vector_threads> all;
+  for (std::size_t t = 0; t < vector_threads; ++t) all[t] = {means[t], squares[t], counts[t]};
+  std::array<Moments, vector_threads / warp_lanes> warps;
+  for (std::size_t w = 0; w < warps.size(); ++w)
+    warps[w] = halved(std::span<Moments>(all).subspan(w * warp_lanes, warp_lanes),
+                      VectorWelford::combined);
+  return halved(std::span<Moments>(warps), VectorWelford::combined);
+}
+
+float squares_of_vectors(std::span<const float> row) {
+  std::array<float, vector_threads> squares{};
+  for (std::size_t begin = 0; begin < row.size(); begin += vector * vector_threads) {
+    const std::size_t busy = std::min(vector_threads, (row.size() - begin) / vector);
+    for (std::size_t k = 0; k < vector; ++k) {
+      for (std::size_t t = 0; t < busy; ++t) {
+        const float x = row[begin + t * vector + k];
+        squares[t] = std::fma(x, x, squares[t]);
+      }
+    }
+  }
+  std::array<float, vector_threads / warp_lanes> warps{};
+  for (std::size_t w = 0; w < warps.size(); ++w)
+    warps[w] = halved_sum(std::span(squares).subspan(w * warp_lanes, warp_lanes));
+  return halved_sum(warps);
+}
+
+Moments moments_of_block(std::span<const float> row) {
+  std::vector<Moments> all(block_threads);
+  for (std::size_t i = 0; i < row.size(); ++i)
+    all[i % block_threads] = Welford::reduced(all[i % block_threads], row[i], 0);
+  return two_stages(std::span(all), Moments{}, Welford::combined);
+}
+
+RowMoments moments_of(RowNorm kind, std::span<const float> row, bool in_vectors, float epsilon) {
+  const auto size = static_cast<float>(row.size());
+  if (in_vectors) {
+    if (kind == RowNorm::rms)
+      return {0, reciprocal_root_of(squares_of_vectors(row) / size + epsilon)};
+    const Moments all = layer_moments_of_vectors(row);
+    return {all.mean, reciprocal_root_of(all.squares / size + epsilon)};
+  }
+  const Moments all = moments_of_block(row);
+  const float variance = all.squares / all.count;
+  if (kind == RowNorm::layer) return {all.mean, reciprocal_root_of(variance + epsilon)};
+  return {0, reciprocal_root_of(std::fma(all.mean, all.mean, variance) + epsilon)};
+}
+
+struct Affine {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+};
+
+void normalise(RowNorm kind, std::span<const float> row, const RowMoments& moments,
+               const Affine& affine, bool in_vectors, std::span<float> out) {
+  const float mean = moments.mean, reciprocal = moments.reciprocal;
+  const float *weight = affine.weight, *bias = affine.bias;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const float x = kind == RowNorm::layer ? row[i] - mean : row[i];
+    const float scaled = x * reciprocal;
+    if (kind == RowNorm::layer && !in_vectors) {
+      // An absent bias counts as 0; without a weight the first product is the fused one.
+      const float shift = bias == nullptr ? 0.0F : bias[i];
+      out[i] =
+          weight == nullptr ? std::fma(x, reciprocal, shift) : std::fma(scaled, weight[i], shift);
+    } else if (weight != nullptr && bias != nullptr) {
+      out[i] = std::fma(scaled, weight[i], bias[i]);
+    } else if (weight != nullptr) {
+      out[i] = weight[i] * scaled;
+    } else if (bias != nullptr) {
+      // The compiler fused the product and the sum in three of the four unrolled steps.
+      out[i] = i % vector == 0 ? scaled + bias[i] : std::fma(reciprocal, x, bias[i]);
+    } else {
+      out[i] = scaled;
+    }
+  }
+}
+
+struct Sizes {
+  std::size_t rows = 1, size = 1;
+};
+Sizes sizes_of(const Tensor& input, std::size_t normalised_dimensions) {
+  Sizes sizes;
+  const std::size_t first = input.shape.size() - normalised_dimensions;
+  for (std::size_t d = 0; d < input.shape.size(); ++d)
+    (d < first ? sizes.rows : sizes.size) *= static_cast<std::size_t>(input.shape[d]);
+  return sizes;
+}
+
+bool starts_vectors(const Tensor* tensor) {
+  return tensor == nullptr || !is_contiguous(*tensor) ||
+         is_aligned(*tensor, static_cast<int>(vector) * tensor->element_bytes());
+}
+
+/// Each thread takes vectors of 4 elements, then those 512 on; of a row's end, single ones.
+void input_gradient(RowNorm kind, std::span<const float> gradient, std::span<const float> row,
+                    const RowMoments& moments, const float* weight, std::span<float> out) {
+  const std::size_t size = row.size();
+  const float reciprocal = moments.reciprocal;
+  std::array<float, vector_threads> first{}, second{};
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t t = i / vector % vector_threads;
+    const float scaled = weight == nullptr ? gradient[i] : gradient[i] * weight[i];
+    const float x = kind == RowNorm::layer ? row[i] - moments.mean : row[i];
+    first[t] += scaled;
+    second[t] = std::fma(scaled * x, reciprocal, second[t]);
+  }
+  const float sum = kind == RowNorm::layer ? sum_of_two_stages(first) : 0;
+  const float products = sum_of_two_stages(second);
+  const auto count = static_cast<float>(size);
+  const float factor = (1.0F / count) * reciprocal;
+  for (std::size_t i = 0; i < size; ++i) {
+    const float scale = weight == nullptr ? count : count * weight[i];
+    if (kind == RowNorm::layer) {
+      const float normal = (row[i] - moments.mean) * reciprocal;
+      out[i] = (std::fma(scale, gradient[i], -(normal * products)) - sum) * factor;
+    } else {
+      out[i] = std::fma(scale, gradient[i], -(products * (reciprocal * row[i]))) * factor;
+    }
+  }
+}
+
+struct ColumnOperands {
+  std::span<const float> gradients, numbers, reciprocals, means;
+  std::size_t rows, size;
+  int threads;
+};
+/// Of each block of rows one after another.
+struct ColumnGradients {
+  std::vector<float> weight, bias;
+};
+
+ColumnGradients column_gradients(const ColumnShape& shape, const ColumnOperands& operands) {
+  const std::size_t size = operands.size, own = shape.rows / shape.threads;
+  ColumnGradients all{std::vector<float>(shape.blocks * size),
+                      std::vector<float>(shape.blocks * size)};
+  formats::parallel_for(size, 16, operands.threads, [&](std::size_t begin, std::size_t end) {
+    const std::size_t beside = end - begin, chains = shape.blocks * shape.threads;
+    // Columns side by side, for each thread of a column.
+    std::vector<float> of_weights(chains * beside), of_biases(chains * beside);
+    for (std::size_t r = 0; r < operands.rows; ++r) {
+      const std::size_t block = r / shape.rows % shape.blocks;
+      const std::size_t t = block * shape.threads + r % shape.rows / own;
+      for (std::size_t c = 0; c < beside; ++c) {
+        const std::size_t i = r * size + begin + c;
+        const float x =
+            operands.means.empty() ? operands.numbers[i] : operands.numbers[i] - operands.means[r];
+        float& sum = of_weights[t * beside + c];
+        sum = std::fma(operands.gradients[i] * x, operands.reciprocals[r], sum);
+        of_biases[t * beside + c] += operands.gradients[i];
+      }
+    }
+    std::vector<float> column(shape.threads);
+    const auto total = [&](const std::vector<float>& from, std::size_t block, std::size_t c) {
+      for (std::size_t t = 0; t < shape.threads; ++t)
+        column[t] = from[(block * shape.threads + t) * beside + c];
+      return halved_sum(column);
+    };
+    for (std::size_t b = 0; b < shape.blocks; ++b) {
+      for (std::size_t c = 0; c < beside; ++c) {
+        all.weight[b * size + begin + c] = total(of_weights, b, c);
+        all.bias[b * size + begin + c] = total(of_biases, b, c);
+      }
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
+ColumnShape column_shape(std::size_t rows, std::size_t columns) {
+  if (rows > 65536 && columns / 32 < 66)
+    return {1, 32, std::min((rows + 31) / 32, 32768 / ((columns + 31) / 32))};
+  if (rows < 64) return {1, 64, 1};
+  if (rows < 128) return {8, 64, 1};
+  if (rows < 256) return {16, 128, 1};
+  return {32, 256, 1};
+}
+
+std::string ColumnShape::text() const {
+  return std::to_string(threads) + (threads == 1 ? " thread a column" : " threads a column") +
+         (blocks == 1 ? "" : ", " + std::to_string(blocks) + " blocks");
+}
+
+RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
+                       const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
+  const auto [rows, size] = sizes_of(input, normalised_dimensions);
+  constexpr std::size_t most_exact_count = std::size_t{1} << 24;
+  const bool in_vectors = size % vector == 0 && size <= most_exact_count &&
+                          starts_vectors(&input) && starts_vectors(weight) && starts_vectors(bias);
+  const NumberView numbers(input);
+  std::optional<NumberView> weights, biases;
+  if (weight != nullptr) weights.emplace(*weight);
+  if (bias != nullptr) biases.emplace(*bias);
+  const Affine affine{weights ? weights->data() : nullptr, biases ? biases->data() : nullptr};
+  std::vector<float> results(numbers.size()), means(rows), reciprocals(rows);
+  const std::size_t grain = std::max<std::size_t>(1, (1 << 14) / std::max<std::size_t>(1, size));
+  formats::parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r) {
+      const auto row = numbers.part(r * size, size);
+      const RowMoments moments = moments_of(kind, row, in_vectors, static_cast<float>(epsilon));
+      means[r] = moments.mean;
+      reciprocals[r] = moments.reciprocal;
+      normalise(kind, row, moments, affine, in_vectors, std::span(results).subspan(r * size, size));
+    }
+  });
+  Dimensions of_rows = input.shape;
+  std::fill(of_rows.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), of_rows.end(), 1);
+  return {tensor_of_numbers(input.type, input.shape, results),
+          tensor_of_numbers(formats::fp32, of_rows, means),
+          tensor_of_numbers(formats::fp32, of_rows, reciprocals),
+          in_vectors ? "128 threads a row, vectors of 4"
+                     : "512 threads a row, single elements, moments by Welford"};
+}
+
+RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const Tensor& input,
+                                    std::size_t normalised_dimensions, const Tensor* mean,
+                                    const Tensor& reciprocal, const Tensor* weight,
+                                    bool wants_columns, int threads,
+                                    const std::optional<ColumnShape>& columns) {
+  const auto [rows, size] = sizes_of(input, normalised_dimensions);
+  const NumberView gradients(gradient), numbers(input);
+  const NumberView reciprocals(reciprocal);
+  std::optional<NumberView> means, weights;
+  if (mean != nullptr) means.emplace(*mean);
+  if (weight != nullptr) weights.emplace(*weight);
+  std::vector<float> results(numbers.size());
+  formats::parallel_for(rows, 1, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r) {
+      input_gradient(kind, gradients.part(r * size, size), numbers.part(r * size, size),
+                     {means ? (*means)[r] : 0, reciprocals[r]}, weights ? weights->data() : nullptr,
+                     std::span(results).subspan(r * size, size));
+    }
+  });
+  RowNormGradients all{tensor_of_numbers(input.type, input.shape, results), {}, {}, ""};
+  const ColumnShape shape = columns ? *columns : column_shape(rows, size);
+  all.plan = "128 threads a row, vectors of 4; " + shape.text();
+  if (!wants_columns) return all;
+  const ColumnGradients of_columns = column_gradients(
+      shape, {gradients.all(), numbers.all(), reciprocals.all(),
+              means ? means->all() : std::span<const float>{}, rows, size, threads});
+  const formats::Format& type = weight == nullptr ? input.type : weight->type;
+  const Dimensions columns_shape(
+      input.shape.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), input.shape.end());
+  const auto stored = [&](const std::vector<float>& blocks) {
+    if (shape.blocks == 1) return tensor_of_numbers(type, columns_shape, blocks);
+    // Blocks store what they have in the tensor's type; a sum over them follows.
+    const Dimensions of_blocks = {static_cast<std::int64_t>(shape.blocks),
+                                  static_cast<std::int64_t>(size)};
+    ReductionRequest over_blocks;
+    over_blocks.dimensions = {0};
+    over_blocks.threads = threads;
+    Tensor result = sum(tensor_of_numbers(type, of_blocks, blocks), over_blocks).result;
+    result.shape = columns_shape;
+    result.stride = contiguous_stride(columns_shape);
+    return result;
+  };
+  all.weight = stored(of_columns.weight);
+  if (kind == RowNorm::layer) all.bias = stored(of_columns.bias);
+  return all;
+}
+
+}  // namespace guardbit::emulator::operators

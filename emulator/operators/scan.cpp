@@ -1,0 +1,211 @@
+#include "emulator/operators/scan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reductions.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+/// One step of a scan, rounded to the tensor's type.
+struct Step {
+  Running operation;
+  formats::Format type;
+
+  float identity() const {
+    if (operation == Running::sum) return 0;
+    return operation == Running::product ? 1 : -std::numeric_limits<float>::infinity();
+  }
+  float operator()(float a, float b) const {
+    switch (operation) {
+      case Running::sum: return rounded_to(type, a + b);
+      case Running::product: return rounded_to(type, a * b);
+      case Running::log_sum_exp: return rounded_to(type, log_added(a, b));
+    }
+    return 0;
+  }
+
+ private:
+  static float log_added(float a, float b) {
+    if (a != a || b != b) return a != a ? a : b;
+    const float least = std::min(a, b), greatest = std::max(a, b);
+    if (least == greatest && !std::isfinite(least)) return a;
+    return cuda_math::log1pf(HostNumber(exp_of(least - greatest))).number() + greatest;
+  }
+};
+
+/// Binary logarithm of the least power of two that is not below n.
+std::uint32_t log_of_size(std::int64_t n) {
+  return static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
+}
+
+/// Logarithm of the threads of a row. Of more rows than 2^9 n the difference wraps, as it does in
+/// the library, and gives the most.
+std::uint32_t log_of_threads(std::int64_t size, std::int64_t rows) {
+  const std::uint32_t difference = 9U + log_of_size(size) - log_of_size(rows);
+  return std::clamp(difference / 2, 4U, 9U);
+}
+
+/// A row in chunks of twice as many elements as threads, each by Sklansky's tree; the first element
+/// of a chunk takes the total of those before it.
+void scan_row(const Step& step, std::uint32_t log_threads, std::span<float> row) {
+  const std::size_t threads = std::size_t{1} << log_threads;
+  std::vector<float> chunk(2 * threads);
+  float total = step.identity();
+  for (std::size_t begin = 0; begin < row.size(); begin += chunk.size()) {
+    const std::size_t count = std::min(chunk.size(), row.size() - begin);
+    std::ranges::fill(chunk, step.identity());
+    std::copy_n(row.begin() + static_cast<std::ptrdiff_t>(begin), count, chunk.begin());
+    chunk[0] = step(chunk[0], total);
+    for (std::uint32_t level = 0; level <= log_threads; ++level) {
+      const std::size_t half = std::size_t{1} << level;
+      for (std::size_t t = 0; t < threads; ++t) {
+        const std::size_t middle = ((t >> level) << (level + 1)) | half;
+        float& later = chunk[middle + t % half];
+        later = step(later, chunk[middle - 1]);
+      }
+    }
+    std::copy_n(chunk.begin(), count, row.begin() + static_cast<std::ptrdiff_t>(begin));
+    total = chunk.back();
+  }
+}
+
+/// The first tile of a scan over blocks: 128 threads with some elements each.
+void scan_tile(const Step& step, std::size_t items, std::span<float> row) {
+  constexpr std::size_t threads = 128, lanes = 32;
+  std::vector<float> totals(threads, step.identity());
+  const std::size_t used = (row.size() + items - 1) / items;
+  for (std::size_t t = 0; t < used; ++t) {
+    const auto own = row.subspan(t * items, std::min(items, row.size() - t * items));
+    totals[t] = own[0];
+    for (std::size_t i = 1; i < own.size(); ++i) totals[t] = step(totals[t], own[i]);
+  }
+  std::vector<float> inclusive = totals;
+  for (std::size_t distance = 1; distance < lanes; distance *= 2) {
+    const std::vector<float> before = inclusive;
+    for (std::size_t t = 0; t < threads; ++t) {
+      if (t % lanes >= distance) inclusive[t] = step(before[t - distance], before[t]);
+    }
+  }
+  float of_warps = 0;
+  for (std::size_t t = 0; t < used; ++t) {
+    const std::size_t warp = t / lanes, lane = t % lanes;
+    if (lane == 0 && warp > 0) {
+      const float last = inclusive[t - 1];
+      of_warps = warp == 1 ? last : step(of_warps, last);
+    }
+    const auto own = row.subspan(t * items, std::min(items, row.size() - t * items));
+    float prefix = 0;
+    if (lane > 0) prefix = warp > 0 ? step(of_warps, inclusive[t - 1]) : inclusive[t - 1];
+    if (lane == 0) prefix = of_warps;
+    if (t > 0) own[0] = step(prefix, own[0]);
+    for (std::size_t i = 1; i < own.size(); ++i) own[i] = step(own[i - 1], own[i]);
+  }
+}
+
+Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
+                     Running operation) {
+  std::vector<std::int64_t> numbers = integers_of(input);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto index = static_cast<std::int64_t>(i);
+    if (index / inner % size == 0) continue;
+    const auto before =
+        static_cast<std::uint64_t>(numbers[static_cast<std::size_t>(index - inner)]);
+    const auto own = static_cast<std::uint64_t>(numbers[i]);
+    numbers[i] = static_cast<std::int64_t>(operation == Running::sum ? before + own : before * own);
+  }
+  return {tensor_of_integers(formats::int64, input.shape, numbers), "integers"};
+}
+
+}  // namespace
+
+Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
+  if (input.rank() == 0) return {input, "one element"};
+  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + input.rank() : dimension);
+  const std::int64_t size = input.shape[d];
+  std::int64_t inner = 1;
+  for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
+  if (formats::is_integer(input.type)) return integer_scan(input, size, inner, operation);
+  const Step step{operation, input.type};
+  std::vector<float> numbers = numbers_of(input);
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  Scanned scanned;
+  if (count == size) {
+    const std::size_t items = input.element_bytes() == 2 ? 30 : 15;
+    const std::size_t tile = 128 * items;
+    if (numbers.size() > tile) {
+      scanned.plan = "a look-back scan in tiles of " + std::to_string(tile) +
+                     ", whose order depends on which tile finishes first";
+      scanned.is_ordered = false;
+      return scanned;
+    }
+    scan_tile(step, items, numbers);
+    scanned.plan = "one tile, 128 threads with " + std::to_string(items) + " elements";
+  } else if (inner == 1) {
+    const std::int64_t rows = count / size;
+    const std::uint32_t log_threads = log_of_threads(size, rows);
+    formats::parallel_for(
+        static_cast<std::size_t>(rows), 1, threads, [&](std::size_t begin, std::size_t end) {
+          for (std::size_t r = begin; r < end; ++r)
+            scan_row(step, log_threads,
+                     std::span(numbers).subspan(r * static_cast<std::size_t>(size),
+                                                static_cast<std::size_t>(size)));
+        });
+    scanned.plan = "chunks of " + std::to_string(2 << log_threads) + " by Sklansky's tree";
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      float& own = numbers[static_cast<std::size_t>(i)];
+      own = step(
+          i / inner % size == 0 ? step.identity() : numbers[static_cast<std::size_t>(i - inner)],
+          own);
+    }
+    scanned.plan = "one thread a column";
+  }
+  scanned.result = tensor_of_numbers(input.type, input.shape, stride_of_result(input), numbers);
+  return scanned;
+}
+
+Sorted sorted(const Tensor& input, std::int64_t dimension, bool is_descending) {
+  const auto rank = std::max<std::int64_t>(input.rank(), 1);
+  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + rank : dimension);
+  const std::int64_t size = input.rank() == 0 ? 1 : input.shape[d];
+  std::int64_t inner = 1;
+  for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
+  const std::vector<double> numbers = doubles_of(input);
+  std::vector<std::int64_t> indices(numbers.size());
+  const auto width = static_cast<std::size_t>(input.element_bytes());
+  std::vector<std::byte> bytes(numbers.size() * width);
+  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+  const std::int64_t rows = size == 0 ? 0 : static_cast<std::int64_t>(numbers.size()) / size;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t start = r / inner * size * inner + r % inner;
+    const auto at = [&](std::int64_t i) {
+      return numbers[static_cast<std::size_t>(start + i * inner)];
+    };
+    std::iota(order.begin(), order.end(), 0);
+    const auto is_less = [](double a, double b) { return b != b ? a == a : a < b; };
+    std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
+      return is_descending ? is_less(at(b), at(a)) : is_less(at(a), at(b));
+    });
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto to = static_cast<std::size_t>(start + i * inner);
+      const auto from =
+          static_cast<std::size_t>(start + order[static_cast<std::size_t>(i)] * inner);
+      indices[to] = order[static_cast<std::size_t>(i)];
+      std::memcpy(bytes.data() + to * width, input.bytes.data() + from * width, width);
+    }
+  }
+  return {tensor_of_bytes(input.type, input.shape, stride_of_result(input), std::move(bytes)),
+          tensor_of_integers(formats::int64, input.shape, indices)};
+}
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+// Sums whose terms are scattered: gradients of embeddings, index_add; norms of lists.
+namespace guardbit::emulator::operators {
+
+struct ScatteredSum {
+  /// nothing where atomics add in no fixed order
+  std::optional<Tensor> result;
+  std::string plan;
+  /// of a recorded result that is given: elements that no order of the additions gives
+  std::optional<std::int64_t> impossible = {};
+};
+
+/// `rows` are those of the table; the gradient of row `padding` is zero. `recorded` is looked at
+/// only where the order is free.
+ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, std::int64_t rows,
+                                std::int64_t padding, bool scales_by_frequency,
+                                const Tensor* recorded);
+ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
+                       const Tensor& source, double factor, const Tensor* recorded);
+
+/// The L2 norms of a list of tensors.
+std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double order,
+                                  const std::optional<formats::Format>& type);
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,210 @@
+#include "emulator/operators/softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reductions.hpp"
+#include "emulator/operators/trees.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+/// Each warp's values in order, then the warps' in order.
+float sum_in_order(std::span<const float> values) {
+  float sum = 0;
+  for (std::size_t warp = 0; warp < values.size(); warp += warp_lanes) {
+    float own = 0;
+    for (const float value : values.subspan(warp, warp_lanes)) own += value;
+    sum += own;
+  }
+  return sum;
+}
+
+/// Adds elements to the threads' values in turn, `vector` neighbours at a time.
+void add_in_turn(std::span<const float> numbers, std::size_t vector, std::span<float> values) {
+  const std::size_t stride = vector * values.size();
+  for (std::size_t begin = 0; begin < numbers.size(); begin += stride) {
+    const std::size_t count = std::min(stride, numbers.size() - begin);
+    if (vector == 1) {
+      for (std::size_t i = 0; i < count; ++i) values[i] += numbers[begin + i];
+      continue;
+    }
+    for (std::size_t k = 0; k < vector; ++k) {
+      for (std::size_t t = 0; t * vector < count; ++t) values[t] += numbers[begin + t * vector + k];
+    }
+  }
+}
+
+/// The sum of a row that begins `shift` elements after an aligned address.
+float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t shift,
+              std::vector<float>& values) {
+  using Kind = SoftmaxShape::Kind;
+  const auto threads = static_cast<std::size_t>(shape.threads);
+  const auto vector = static_cast<std::size_t>(shape.vector);
+  values.assign(threads, 0.0F);
+  switch (shape.kind) {
+    case Kind::persistent:
+    case Kind::across: add_in_turn(row, 1, values); return halved_sum(values);
+    case Kind::in_registers:
+    case Kind::in_shared_memory: add_in_turn(row, vector, values); break;
+    case Kind::from_memory: {
+      std::size_t begin = 0;
+      if (shift > 0) {
+        for (std::size_t t = shift; t < threads && begin < row.size(); ++t, ++begin)
+          values[t] += row[begin];
+      }
+      const std::size_t rest = row.size() - begin;
+      const std::size_t whole = rest - rest % (vector * threads);
+      add_in_turn(row.subspan(begin, whole), vector, values);
+      add_in_turn(row.subspan(begin + whole), 1, values);
+      break;
+    }
+  }
+  return shape.is_sequential ? sum_in_order(values) : sum_of_two_stages(values);
+}
+
+/// A tensor's elements along one dimension.
+struct Rows {
+  std::int64_t size = 1, inner = 1, count = 1;
+};
+Rows rows_of(const Tensor& tensor, std::int64_t dimension) {
+  Rows rows;
+  if (tensor.rank() == 0) return rows;
+  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + tensor.rank() : dimension);
+  rows.size = tensor.shape[d];
+  for (std::size_t i = d + 1; i < tensor.shape.size(); ++i) rows.inner *= tensor.shape[i];
+  rows.count = rows.size == 0 ? 0 : tensor.count() / rows.size;
+  return rows;
+}
+
+SoftmaxSizes sizes_of(const Rows& rows, const Tensor& tensor, bool widens) {
+  // What is not contiguous is copied first, and is aligned then.
+  const bool is_moved = !is_contiguous(tensor);
+  const auto row_bytes = rows.size * tensor.element_bytes();
+  return {.size = rows.size,
+          .inner = rows.inner,
+          .element_bytes = tensor.element_bytes(),
+          .is_aligned = (is_moved || is_aligned(tensor, 16)) && row_bytes % 16 == 0,
+          .widens = widens};
+}
+
+std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const Rows& rows,
+                     std::int64_t row) {
+  if (shape.kind != SoftmaxShape::Kind::from_memory) return 0;
+  const std::int64_t offset = is_contiguous(tensor) ? tensor.offset : 0;
+  return static_cast<std::size_t>((offset + row * rows.size) % shape.vector);
+}
+
+/// Calls body(row, places) for every row; places are those of its first element and the next one.
+template <class Body>
+void for_each_row(const Rows& rows, int threads, const Body& body) {
+  const auto grain = static_cast<std::size_t>(
+      std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(rows.size, 1)));
+  formats::parallel_for(static_cast<std::size_t>(rows.count), grain, threads,
+                        [&](std::size_t begin, std::size_t end) {
+                          std::vector<float> values, first, second;
+                          for (std::size_t r = begin; r < end; ++r)
+                            body(static_cast<std::int64_t>(r), values, first, second);
+                        });
+}
+
+void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
+              std::vector<float>& to) {
+  const auto start =
+      static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
+  to.resize(static_cast<std::size_t>(rows.size));
+  for (std::size_t i = 0; i < to.size(); ++i)
+    to[i] = numbers[start + i * static_cast<std::size_t>(rows.inner)];
+}
+void store_row(std::span<const float> row_numbers, const Rows& rows, std::int64_t row,
+               std::vector<float>& to) {
+  const auto start =
+      static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
+  for (std::size_t i = 0; i < row_numbers.size(); ++i)
+    to[start + i * static_cast<std::size_t>(rows.inner)] = row_numbers[i];
+}
+
+float greatest_of(std::span<const float> row) {
+  float greatest = -std::numeric_limits<float>::infinity();
+  for (const float x : row) greatest = x > greatest ? x : greatest;
+  return greatest;
+}
+
+}  // namespace
+
+SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
+                      const formats::Format& type, int threads,
+                      const std::optional<SoftmaxShape>& other) {
+  const Rows rows = rows_of(input, dimension);
+  const SoftmaxShape shape =
+      other ? *other : forward_shape(sizes_of(rows, input, type != input.type));
+  const NumberView numbers(input);
+  std::vector<float> results(numbers.size());
+  for_each_row(rows, threads,
+               [&](std::int64_t row, std::vector<float>& values, std::vector<float>& differences,
+                   std::vector<float>& powers) {
+                 copy_row(numbers, rows, row, differences);
+                 const float greatest = greatest_of(differences);
+                 for (float& x : differences) x -= greatest;
+                 powers = differences;
+                 exp_in_place(powers);
+                 const float sum =
+                     row_sum(shape, powers, shift_of(shape, input, rows, row), values);
+                 if (is_logarithm) {
+                   const float logarithm = log_of(sum);
+                   for (float& x : differences) x -= logarithm;
+                   store_row(differences, rows, row, results);
+                 } else {
+                   for (float& x : powers) x /= sum;
+                   store_row(powers, rows, row, results);
+                 }
+               });
+  return {tensor_of_numbers(type, input.shape, results), shape.text()};
+}
+
+SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
+                               bool is_logarithm, const formats::Format& type, int threads,
+                               const std::optional<SoftmaxShape>& other) {
+  const Rows rows = rows_of(gradient, dimension);
+
+  // softmax's product is a new tensor, so it is aligned wherever the gradient lies.
+  const Tensor fresh{.type = gradient.type,
+                     .shape = gradient.shape,
+                     .stride = contiguous_stride(gradient.shape),
+                     .offset = 0,
+                     .bytes = {},
+                     .owner = {}};
+  const Tensor& summed = is_logarithm ? gradient : fresh;
+  SoftmaxSizes sizes = sizes_of(rows, summed, type != gradient.type);
+  sizes.is_aligned = sizes.is_aligned && (!is_contiguous(output) || is_aligned(output, 16));
+  const SoftmaxShape shape = other ? *other : backward_shape(sizes);
+  const NumberView gradients(gradient), outputs(output);
+  std::vector<float> results(gradients.size());
+  for_each_row(rows, threads,
+               [&](std::int64_t row, std::vector<float>& values, std::vector<float>& of_gradient,
+                   std::vector<float>& of_output) {
+                 copy_row(gradients, rows, row, of_gradient);
+                 copy_row(outputs, rows, row, of_output);
+                 // softmax's product is a tensor of its own, rounded to its type.
+                 if (!is_logarithm) {
+                   for (std::size_t i = 0; i < of_gradient.size(); ++i)
+                     of_gradient[i] = rounded_to(gradient.type, of_gradient[i] * of_output[i]);
+                 }
+                 const float sum =
+                     row_sum(shape, of_gradient, shift_of(shape, summed, rows, row), values);
+                 if (is_logarithm) exp_in_place(of_output);
+                 for (std::size_t i = 0; i < of_gradient.size(); ++i)
+                   of_gradient[i] = std::fma(-of_output[i], sum, of_gradient[i]);
+                 store_row(of_gradient, rows, row, results);
+               });
+  return {tensor_of_numbers(type, gradient.shape, results), shape.text()};
+}
+
+}  // namespace guardbit::emulator::operators

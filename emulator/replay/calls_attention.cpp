@@ -1,0 +1,307 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "emulator/operators/attention/kernels.hpp"
+#include "emulator/replay/calls.hpp"
+
+// Attention by PyTorch's three fused backends. What is written out in operators is none of these.
+namespace guardbit::emulator::replay {
+namespace {
+
+using attention::BackwardProblem;
+using attention::BackwardResult;
+using attention::Causal;
+using attention::ForwardResult;
+using attention::Problem;
+
+enum class Backend : std::uint8_t { flash, efficient, cudnn };
+
+bool is_of_tensor_cores(const formats::Format& type) {
+  return type == formats::fp16 || type == formats::bf16;
+}
+
+/// What the arguments ask for. UnknownArguments where no kernel is known for them.
+Problem problem_of(const Call& call, Backend backend, std::size_t query, const Context& context) {
+  const Tensor& q = call.tensor(query, "query");
+  const Tensor& k = call.tensor(query + 1, "key");
+  const Tensor& v = call.tensor(query + 2, "value");
+  if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
+    throw UnknownArguments{"operands are not of four dimensions"};
+  if (!is_of_tensor_cores(q.type) && (backend != Backend::efficient || q.type != formats::fp32))
+    throw UnknownArguments{"no kernel for this type"};
+  Problem x{.type = q.type,
+            .batch = q.shape[0],
+            .heads = q.shape[1],
+            .kv_heads = k.shape[1],
+            .queries = q.shape[2],
+            .keys = k.shape[2],
+            .width = q.shape[3],
+            .value_width = v.shape[3]};
+  if (k.shape[0] != x.batch || v.shape[0] != x.batch || v.shape[1] != x.kv_heads ||
+      v.shape[2] != x.keys || k.shape[3] != x.width || x.kv_heads == 0 ||
+      x.heads % x.kv_heads != 0 || k.type != q.type || v.type != q.type)
+    throw UnknownArguments{"operands do not fit together"};
+  if (x.queries == 0 || x.keys == 0 || x.width == 0 || x.batch * x.heads == 0)
+    throw UnknownArguments{"empty operands"};
+  x.q = operators::numbers_of(q);
+  x.k = operators::numbers_of(k);
+  x.v = operators::numbers_of(v);
+  x.scale = 1 / std::sqrt(static_cast<double>(x.width));
+  if (const Value* scale = call.find(100, "scale"); scale != nullptr && !scale->is_none())
+    x.scale = call.number(100, "scale");
+  x.threads = context.threads;
+  return x;
+}
+
+void take_bias(Problem& x, const Tensor* bias) {
+  if (bias == nullptr) return;
+  const Dimensions shape = {x.batch, x.heads, x.queries, x.keys};
+  const std::size_t missing = shape.size() - std::min(shape.size(), bias->shape.size());
+  Dimensions steps(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > missing;) {
+    const std::int64_t size = bias->shape[i - missing];
+    if (size != 1 && size != shape[i]) throw UnknownArguments{"a bias of this shape"};
+    steps[i] = size == 1 ? 0 : step;
+    step *= size;
+  }
+  const std::vector<float> numbers = operators::numbers_of(*bias);
+  x.bias.reserve(static_cast<std::size_t>(x.batch * x.heads * x.queries * x.keys));
+  for (std::int64_t b = 0; b < x.batch; ++b)
+    for (std::int64_t h = 0; h < x.heads; ++h)
+      for (std::int64_t i = 0; i < x.queries; ++i)
+        for (std::int64_t j = 0; j < x.keys; ++j)
+          x.bias.push_back(numbers[b * steps[0] + h * steps[1] + i * steps[2] + j * steps[3]]);
+}
+
+std::uint64_t word_of(const Tensor& tensor, std::size_t index) {
+  const std::vector<std::int64_t> words = operators::integers_of(tensor);
+  if (index >= words.size()) throw UnknownArguments{"no state of the generator"};
+  return static_cast<std::uint64_t>(words[index]);
+}
+
+/// Seed and offset as one tensor of two numbers or as two tensors.
+void take_dropout(Problem& x, double probability, const Tensor* first, const Tensor* second) {
+  if (probability == 0) return;
+  if (first == nullptr) throw UnknownArguments{"no state of the generator"};
+  x.dropout = {probability, word_of(*first, 0), 0};
+  x.dropout.offset = first->count() > 1  ? word_of(*first, 1)
+                     : second == nullptr ? 0
+                                         : word_of(*second, 0);
+}
+
+/// Of the call's recorded results, the tensor at that place.
+const Tensor* recorded(const Call& call, std::size_t place) {
+  const List* list = call.out.list();
+  return list == nullptr || place >= list->size() ? nullptr : (*list)[place].tensor();
+}
+
+/// Out and logsumexp; what else the call gives is the state of the generator.
+Answer answer_of(Tensor out, Tensor log_sums, std::string plan) {
+  Answer answer = computed({std::move(out), std::move(log_sums)}, std::move(plan));
+  answer.data_from = 2;
+  return answer;
+}
+
+Answer forward(const Problem& x, const attention::ForwardKernel& kernel, std::int64_t padded_rows,
+               Dimensions log_shape, bool has_log_sums) {
+  const ForwardResult result = attention::compute(kernel, x);
+  Tensor out = operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.value_width},
+                                            result.out);
+  std::vector<float> logs;
+  for (std::int64_t head = 0; head < x.batch * x.heads && has_log_sums; ++head) {
+    const auto first = result.logsumexp.begin() + head * x.queries;
+    logs.insert(logs.end(), first, first + x.queries);
+    logs.resize(static_cast<std::size_t>((head + 1) * padded_rows), INFINITY);
+  }
+  Tensor log_sums = operators::tensor_of_numbers(formats::fp32, std::move(log_shape), logs);
+  return answer_of(std::move(out), std::move(log_sums), kernel.description());
+}
+
+Answer flash(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::flash, 0, context);
+  if (call.boolean(4, "is_causal", false) && x.queries > 1) x.causal = Causal::bottom_right;
+  take_dropout(x, call.number(3, "dropout_p", 0), recorded(call, 6), recorded(call, 7));
+  const Dimensions log_shape = {x.batch, x.heads, x.queries};
+  const std::int64_t rows = x.queries;
+  // One query of several heads that share keys: the heads become queries.
+  const bool is_swapped =
+      x.queries == 1 && x.heads > x.kv_heads && x.dropout.probability == 0 && x.width % 8 == 0;
+  if (!is_swapped) return forward(x, flash_forward(x, context.machine), rows, log_shape, true);
+  x.queries = x.heads / x.kv_heads;
+  x.heads = x.kv_heads;
+  Answer answer =
+      forward(x, flash_forward(x, context.machine), x.queries, {x.batch, x.heads, x.queries}, true);
+  answer.results[0]->shape = {x.batch, x.heads * x.queries, 1, x.value_width};
+  answer.results[1]->shape = log_shape;
+  return answer;
+}
+
+Answer efficient(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::efficient, 0, context);
+  take_bias(x, call.optional_tensor(3, "attn_bias"));
+  if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
+  take_dropout(x, call.number(5, "dropout_p", 0), recorded(call, 2), recorded(call, 3));
+  const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
+  const std::int64_t rows = has_log_sums ? (x.queries + 31) / 32 * 32 : 0;
+  return forward(x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows}, has_log_sums);
+}
+
+Answer cudnn(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::cudnn, 0, context);
+  take_bias(x, call.optional_tensor(3, "attn_bias"));
+  if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
+  if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
+  if (x.queries == 1 && !call.boolean(4, "compute_log_sumexp", false))
+    return unmodelled("cuDNN's kernel for one query in inference is not known");
+  Answer answer =
+      forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
+  // Otherwise what stands there is no logsumexp but the generator's state.
+  if (!call.boolean(4, "compute_log_sumexp", false)) answer.data_from = 1;
+  return answer;
+}
+
+/// Of open sums, how many rounded elements no order of the parts gives.
+std::int64_t impossible_elements(const Problem& x, const BackwardResult& result,
+                                 const std::vector<float>& recorded) {
+  std::int64_t impossible = 0;
+  const std::int64_t size = x.queries * x.width;
+  for (const attention::OpenSum& sum : result.open) {
+    std::vector<std::size_t> order(sum.parts.size());
+    for (std::int64_t i = 0; i < size; ++i) {
+      for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
+      const float wanted = recorded[sum.head * size + i];
+      bool is_possible = false;
+      do {
+        float total = 0;
+        for (const std::size_t n : order) total += sum.parts[n][i];
+        const float rounded = operators::rounded_to(x.type, total * sum.factor);
+        is_possible = rounded == wanted || (std::isnan(rounded) && std::isnan(wanted));
+      } while (!is_possible && std::next_permutation(order.begin(), order.end()));
+      impossible += is_possible ? 0 : 1;
+    }
+  }
+  return impossible;
+}
+
+/// How many elements are not the recorded ones; nothing where none are recorded.
+std::optional<std::int64_t> differing_elements(const Tensor& tensor, const Tensor* recorded) {
+  if (recorded == nullptr || recorded->bytes.size() != tensor.bytes.size()) return {};
+  const auto bytes = static_cast<std::size_t>(tensor.element_bytes());
+  std::int64_t differing = 0;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += bytes) {
+    const auto element = tensor.bytes.subspan(at, bytes);
+    differing += std::ranges::equal(element, recorded->bytes.subspan(at, bytes)) ? 0 : 1;
+  }
+  return differing;
+}
+
+/// Gradients of keys or values: of query heads that share one, rounded, then added in FP32.
+Tensor shared_gradient(const Problem& x, const std::vector<float>& of_heads, std::int64_t width) {
+  const std::int64_t group = x.heads / x.kv_heads, size = x.keys * width;
+  std::vector<float> sums(static_cast<std::size_t>(x.batch * x.kv_heads * size));
+  for (std::int64_t head = 0; head < x.batch * x.kv_heads; ++head) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      float sum = group == 1 ? of_heads[head * size + i] : 0;
+      for (std::int64_t n = 0; n < group && group > 1; ++n)
+        sum += operators::rounded_to(x.type, of_heads[(head * group + n) * size + i]);
+      sums[head * size + i] = sum;
+    }
+  }
+  return operators::tensor_of_numbers(x.type, {x.batch, x.kv_heads, x.keys, width}, sums);
+}
+
+Answer backward(const Call& call, const BackwardProblem& problem,
+                const attention::BackwardKernel& kernel) {
+  const Problem& x = problem.forward;
+  const BackwardResult result = attention::compute_backward(kernel.form, problem);
+  std::vector<std::optional<Tensor>> results = {
+      operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.width}, result.dq),
+      shared_gradient(x, result.dk, x.width), shared_gradient(x, result.dv, x.value_width)};
+  if (!result.dbias.empty()) {
+    results.push_back(
+        operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.keys}, result.dbias));
+  }
+  Answer answer = computed(std::move(results), kernel.description());
+  if (result.open.empty() && !result.is_open) return answer;
+  answer.status = Status::unordered;
+  for (std::size_t i = 0; i < answer.results.size(); ++i)
+    answer.impossible.push_back(differing_elements(*answer.results[i], recorded(call, i)));
+  if (result.open.empty()) return answer;
+  const bool is_tried = result.open.front().parts.size() <= attention::most_tried_tiles;
+  answer.impossible[0].reset();
+  if (is_tried && !problem.recorded_dq.empty())
+    answer.impossible[0] = impossible_elements(x, result, problem.recorded_dq);
+  return answer;
+}
+
+BackwardProblem backward_problem(const Call& call, const Problem& x, std::size_t out) {
+  BackwardProblem problem{.forward = x,
+                          .grad = operators::numbers_of(call.tensor(0, "grad_out")),
+                          .out = operators::numbers_of(call.tensor(out, "out")),
+                          .logsumexp = {}};
+  const Tensor& logs = call.tensor(out + 1, "logsumexp");
+  const std::vector<float> all = operators::numbers_of(logs);
+  const auto heads = static_cast<std::size_t>(x.batch * x.heads);
+  const std::size_t rows = all.size() / heads;
+  if (rows < static_cast<std::size_t>(x.queries))
+    throw UnknownArguments{"logsumexp is shorter than the queries"};
+  for (std::size_t head = 0; head < heads; ++head) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(head * rows);
+    problem.logsumexp.insert(problem.logsumexp.end(), first, first + x.queries);
+  }
+  if (const Tensor* dq = recorded(call, 0)) problem.recorded_dq = operators::numbers_of(*dq);
+  return problem;
+}
+
+bool is_deterministic(const Context& context) {
+  return context.flag("deterministic", false) && !context.flag("deterministic_warn_only", false);
+}
+
+Answer flash_backward(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::flash, 1, context);
+  if (call.boolean(11, "is_causal", false)) x.causal = Causal::bottom_right;
+  take_dropout(x, call.number(10, "dropout_p", 0), call.optional_tensor(12, "philox_seed"),
+               call.optional_tensor(13, "philox_offset"));
+  const auto kernel = attention::flash_backward(x, context.machine, is_deterministic(context));
+  return backward(call, backward_problem(call, x, 4), kernel);
+}
+
+Answer efficient_backward(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::efficient, 1, context);
+  take_bias(x, call.optional_tensor(4, "attn_bias"));
+  if (call.boolean(11, "is_causal", false)) x.causal = Causal::top_left;
+  take_dropout(x, call.number(9, "dropout_p", 0), call.optional_tensor(7, "philox_seed"),
+               call.optional_tensor(8, "philox_offset"));
+  if (x.type == formats::fp32)
+    return unmodelled(
+        "gradients of FP32: delta comes from other kernels, and its sums do not fit yet");
+  BackwardProblem problem = backward_problem(call, x, 5);
+  problem.wants_bias_gradient = recorded(call, 3) != nullptr;
+  const auto kernel = attention::efficient_backward(x, is_deterministic(context));
+  return backward(call, problem, kernel);
+}
+
+Answer cudnn_backward(const Call& call, Context& context) {
+  Problem x = problem_of(call, Backend::cudnn, 1, context);
+  take_bias(x, call.optional_tensor(8, "attn_bias"));
+  if (call.boolean(14, "is_causal", false)) x.causal = Causal::top_left;
+  if (call.number(13, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
+  return backward(call, backward_problem(call, x, 4), attention::cudnn_backward(x));
+}
+
+constexpr std::array handlers = {
+    Handler{"aten._scaled_dot_product_flash_attention", flash},
+    Handler{"aten._scaled_dot_product_flash_attention_backward", flash_backward},
+    Handler{"aten._scaled_dot_product_efficient_attention", efficient},
+    Handler{"aten._scaled_dot_product_efficient_attention_backward", efficient_backward},
+    Handler{"aten._scaled_dot_product_cudnn_attention", cudnn},
+    Handler{"aten._scaled_dot_product_cudnn_attention_backward", cudnn_backward},
+};
+
+}  // namespace
+
+std::span<const Handler> attention_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

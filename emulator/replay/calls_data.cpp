@@ -1,0 +1,79 @@
+#include "emulator/replay/calls.hpp"
+
+// Operators that move data, and draws whose generator a recording does not hold.
+namespace guardbit::emulator::replay {
+namespace {
+
+Answer moves(const Call&, Context&) { return moves_data(); }
+Answer draws(const Call&, Context&) {
+  return moves_data("draws of a generator that is not recorded");
+}
+Answer marks(const Call&, Context&) { return moves_data("a mark of the profiler"); }
+
+constexpr std::array handlers = {
+    Handler{"aten._local_scalar_dense", moves},
+    Handler{"aten._unsafe_view", moves},
+    Handler{"aten.arange", moves},
+    Handler{"aten.as_strided", moves},
+    Handler{"aten.bernoulli", draws},
+    Handler{"aten.bernoulli_", draws},
+    Handler{"aten.cat", moves},
+    Handler{"aten.clone", moves},
+    Handler{"aten.constant_pad_nd", moves},
+    Handler{"aten.detach", moves},
+    Handler{"aten.embedding", moves},
+    Handler{"aten.empty", moves},
+    Handler{"aten.empty_like", moves},
+    Handler{"aten.empty_strided", moves},
+    Handler{"aten.exponential_", draws},
+    Handler{"aten.fill_", moves},
+    Handler{"aten.flip", moves},
+    Handler{"aten.full", moves},
+    Handler{"aten.full_like", moves},
+    Handler{"aten.gather", moves},
+    Handler{"aten.index", moves},
+    Handler{"aten.index_select", moves},
+    Handler{"aten.lift_fresh", moves},
+    Handler{"aten.lift_fresh_copy", moves},
+    Handler{"aten.multinomial", draws},
+    Handler{"aten.native_dropout", draws},
+    Handler{"aten.new_empty", moves},
+    Handler{"aten.new_empty_strided", moves},
+    Handler{"aten.new_full", moves},
+    Handler{"aten.new_ones", moves},
+    Handler{"aten.new_zeros", moves},
+    Handler{"aten.normal_", draws},
+    Handler{"aten.one_hot", moves},
+    Handler{"aten.ones", moves},
+    Handler{"aten.ones_like", moves},
+    Handler{"aten.rand", draws},
+    Handler{"aten.rand_like", draws},
+    Handler{"aten.randint", draws},
+    Handler{"aten.randint_like", draws},
+    Handler{"aten.randn", draws},
+    Handler{"aten.randn_like", draws},
+    Handler{"aten.random_", draws},
+    Handler{"aten.randperm", draws},
+    Handler{"aten.repeat", moves},
+    Handler{"aten.roll", moves},
+    Handler{"aten.scalar_tensor", moves},
+    Handler{"aten.select_backward", moves},
+    Handler{"aten.slice_backward", moves},
+    Handler{"aten.split_with_sizes_copy", moves},
+    Handler{"aten.stack", moves},
+    Handler{"aten.tril", moves},
+    Handler{"aten.triu", moves},
+    Handler{"aten.uniform_", draws},
+    Handler{"aten.view", moves},
+    Handler{"aten.zero_", moves},
+    Handler{"aten.zeros", moves},
+    Handler{"aten.zeros_like", moves},
+    Handler{"profiler._record_function_enter_new", marks},
+    Handler{"profiler._record_function_exit", marks},
+};
+
+}  // namespace
+
+std::span<const Handler> data_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

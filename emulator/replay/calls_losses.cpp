@@ -1,0 +1,110 @@
+#include "emulator/operators/losses.hpp"
+#include "emulator/replay/calls.hpp"
+
+// Losses and their gradients.
+namespace guardbit::emulator::replay {
+namespace {
+
+namespace ops = operators;
+using Kind = ops::ElementLoss::Kind;
+
+const Tensor& floating(const Tensor& tensor) {
+  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
+  return tensor;
+}
+ops::LossReduction reduction_of(const Call& call, std::size_t position) {
+  const std::int64_t number = call.integer(position, "reduction", 1);
+  if (number < 0 || number > 2) throw UnknownArguments{"argument reduction: none of 0, 1, 2"};
+  return static_cast<ops::LossReduction>(number);
+}
+
+Answer loss(const Call& call, Context& context, const ops::ElementLoss& loss,
+            std::size_t reduction) {
+  const Tensor& input = floating(call.tensor(0, "self"));
+  const Tensor& target = floating(call.tensor(1, "target"));
+  if (input.shape != target.shape || input.type != target.type)
+    return unmodelled("input and target of different shapes or types");
+  ops::LossResult all = ops::element_loss(loss, input, target, reduction_of(call, reduction),
+                                          context.machine, context.threads);
+  return computed({std::move(all.loss)}, std::move(all.plan));
+}
+Answer gradient(const Call& call, const ops::ElementLoss& loss) {
+  const Tensor& input = floating(call.tensor(1, "self"));
+  const Tensor& target = floating(call.tensor(2, "target"));
+  if (input.shape != target.shape || input.type != target.type)
+    return unmodelled("input and target of different shapes or types");
+  ops::LossResult all = ops::element_loss_gradient(loss, floating(call.tensor(0, "grad_output")),
+                                                   input, target, reduction_of(call, 3));
+  return computed({std::move(all.loss)}, std::move(all.plan));
+}
+
+Answer squared(const Call& call, Context& context) {
+  return loss(call, context, {.kind = Kind::squared}, 2);
+}
+Answer smooth(const Call& call, Context& context) {
+  return loss(call, context, {.kind = Kind::smooth, .width = call.number(3, "beta", 1)}, 2);
+}
+Answer huber(const Call& call, Context& context) {
+  return loss(call, context, {.kind = Kind::huber, .width = call.number(3, "delta", 1)}, 2);
+}
+Answer cross_entropy(const Call& call, Context& context) {
+  return loss(call, context,
+              {.kind = Kind::cross_entropy, .weight = call.optional_tensor(2, "weight")}, 3);
+}
+Answer logits(const Call& call, Context& context) {
+  return loss(call, context,
+              {.kind = Kind::logits,
+               .weight = call.optional_tensor(2, "weight"),
+               .positive_weight = call.optional_tensor(3, "pos_weight")},
+              4);
+}
+Answer squared_gradient(const Call& call, Context&) {
+  return gradient(call, {.kind = Kind::squared});
+}
+Answer smooth_gradient(const Call& call, Context&) {
+  return gradient(call, {.kind = Kind::smooth, .width = call.number(4, "beta")});
+}
+Answer huber_gradient(const Call& call, Context&) {
+  return gradient(call, {.kind = Kind::huber, .width = call.number(4, "delta")});
+}
+
+Answer likelihood(const Call& call, Context&) {
+  const Tensor& input = floating(call.tensor(0, "self"));
+  ops::NegativeLogLikelihood all = ops::negative_log_likelihood(
+      input, call.tensor(1, "target"), call.optional_tensor(2, "weight"), reduction_of(call, 3),
+      call.integer(4, "ignore_index", -100));
+  return computed({std::move(all.loss), std::move(all.total_weight)}, std::move(all.plan));
+}
+Answer likelihood_gradient(const Call& call, Context&) {
+  return computed(
+      {ops::negative_log_likelihood_gradient(
+          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
+          call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
+          call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
+      "one element a row");
+}
+Answer likelihood_of_images(const Call&, Context&) {
+  return {.results = {},
+          .plan = "atomics add the blocks' sums in no fixed order",
+          .status = Status::unordered};
+}
+
+constexpr std::array handlers = {
+    Handler{"aten.binary_cross_entropy", cross_entropy},
+    Handler{"aten.binary_cross_entropy_with_logits", logits},
+    Handler{"aten.huber_loss", huber},
+    Handler{"aten.huber_loss_backward", huber_gradient},
+    Handler{"aten.mse_loss", squared},
+    Handler{"aten.mse_loss_backward", squared_gradient},
+    Handler{"aten.nll_loss2d_forward", likelihood_of_images},
+    Handler{"aten.nll_loss_backward", likelihood_gradient},
+    Handler{"aten.nll_loss_forward", likelihood},
+    Handler{"aten.smooth_l1_loss", smooth},
+    Handler{"aten.smooth_l1_loss_backward", smooth_gradient},
+};
+
+}  // namespace
+
+std::span<const Handler> loss_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <limits>
+
+#include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/row_norms.hpp"
+#include "emulator/replay/calls.hpp"
+
+// Normalisations and their gradients.
+namespace guardbit::emulator::replay {
+namespace {
+
+namespace ops = operators;
+
+const Tensor& floating(const Tensor& tensor) {
+  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
+  return tensor;
+}
+
+Answer layer_norm(const Call& call, Context& context) {
+  ops::RowNormResult all =
+      ops::row_norm(ops::RowNorm::layer, floating(call.tensor(0, "input")),
+                    call.integers(1, "normalized_shape").size(), call.optional_tensor(2, "weight"),
+                    call.optional_tensor(3, "bias"), call.number(4, "eps", 1e-5), context.threads);
+  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
+                  std::move(all.plan));
+}
+
+Answer rms_norm(const Call& call, Context& context) {
+  ops::RowNormResult all = ops::row_norm(
+      ops::RowNorm::rms, floating(call.tensor(0, "input")),
+      call.integers(1, "normalized_shape").size(), call.optional_tensor(2, "weight"), nullptr,
+      call.number(3, "eps", std::numeric_limits<float>::epsilon()), context.threads);
+  return computed({std::move(all.output), std::move(all.reciprocal)}, std::move(all.plan));
+}
+
+/// Does the call's mask ask for that gradient?
+bool wants(const Call& call, std::size_t mask_position, std::size_t gradient) {
+  const Value* mask = call.find(mask_position, "output_mask");
+  if (mask == nullptr || mask->list() == nullptr || gradient >= mask->list()->size()) return true;
+  const bool* is_wanted = std::get_if<bool>(&(*mask->list())[gradient].content);
+  return is_wanted == nullptr || *is_wanted;
+}
+
+/// The gradients that the call's mask asks for, in order.
+Answer gradients(const Call& call, std::size_t mask_position,
+                 std::vector<std::optional<Tensor>> all, std::string plan) {
+  std::vector<std::optional<Tensor>> wanted;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (wants(call, mask_position, i)) wanted.push_back(std::move(all[i]));
+  }
+  return computed(std::move(wanted), std::move(plan));
+}
+
+Answer layer_norm_gradients(const Call& call, Context& context) {
+  ops::RowNormGradients all = ops::row_norm_gradients(
+      ops::RowNorm::layer, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
+      call.integers(2, "normalized_shape").size(), &call.tensor(3, "mean"), call.tensor(4, "rstd"),
+      call.optional_tensor(5, "weight"), wants(call, 7, 1) || wants(call, 7, 2), context.threads);
+  return gradients(call, 7, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                   std::move(all.plan));
+}
+
+Answer rms_norm_gradients(const Call& call, Context& context) {
+  ops::RowNormGradients all = ops::row_norm_gradients(
+      ops::RowNorm::rms, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
+      call.integers(2, "normalized_shape").size(), nullptr, call.tensor(3, "rstd"),
+      call.optional_tensor(4, "weight"), wants(call, 5, 1), context.threads);
+  return gradients(call, 5, {std::move(all.input), std::move(all.weight)}, std::move(all.plan));
+}
+
+Answer group_norm(const Call& call, Context&) {
+  ops::ChannelNormResult all = ops::group_norm(
+      floating(call.tensor(0, "input")), call.optional_tensor(1, "weight"),
+      call.optional_tensor(2, "bias"), call.integer(6, "group"), call.number(7, "eps"));
+  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
+                  std::move(all.plan));
+}
+Answer group_norm_gradients(const Call& call, Context&) {
+  ops::ChannelNormGradients all = ops::group_norm_gradients(
+      floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
+      call.tensor(2, "mean"), call.tensor(3, "rstd"), call.optional_tensor(4, "weight"),
+      call.integer(8, "group"));
+  return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                   std::move(all.plan));
+}
+
+ops::BatchNormArguments batch_norm_arguments(const Call& call) {
+  return {.weight = call.optional_tensor(1, "weight"),
+          .bias = call.optional_tensor(2, "bias"),
+          .running_mean = call.optional_tensor(3, "running_mean"),
+          .running_variance = call.optional_tensor(4, "running_var"),
+          .is_training = call.boolean(5, "training", false),
+          .epsilon = call.number(7, "eps")};
+}
+Answer batch_norm(const Call& call, Context&) {
+  ops::ChannelNormResult all =
+      ops::batch_norm(floating(call.tensor(0, "input")), batch_norm_arguments(call));
+  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
+                  std::move(all.plan));
+}
+Answer batch_norm_gradients(const Call& call, Context&) {
+  if (!call.boolean(7, "train", true)) return unmodelled("the gradient with running statistics");
+  ops::ChannelNormGradients all =
+      ops::batch_norm_gradients(floating(call.tensor(0, "grad_out")),
+                                floating(call.tensor(1, "input")), call.tensor(5, "save_mean"),
+                                call.tensor(6, "save_invstd"), call.optional_tensor(2, "weight"));
+  return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                   std::move(all.plan));
+}
+
+/// Tries how many pixels a lane takes until the recorded result `evidence` comes out. The number is
+/// free where channels lie together; the result is then explained, not predicted.
+template <class Compute>
+Answer with_pixels(const Call& call, bool is_free, std::size_t evidence, const Compute& compute) {
+  if (!is_free) return compute(1);
+  const std::vector<const Tensor*> recorded = tensors_of(call.out);
+  constexpr std::int64_t most_pixels = 64;
+  for (std::int64_t pixels = 1; pixels <= most_pixels; ++pixels) {
+    Answer answer = compute(pixels);
+    answer.is_predicted = false;
+    const auto& own = answer.results[evidence];
+    if (evidence < recorded.size() && own &&
+        own->bytes.size() == recorded[evidence]->bytes.size() &&
+        std::ranges::equal(own->bytes, recorded[evidence]->bytes))
+      return answer;
+  }
+  return unmodelled("how many pixels a block of cuDNN's kernel takes is not known");
+}
+
+Answer cudnn_batch_norm(const Call& call, Context&) {
+  const Tensor& input = floating(call.tensor(0, "input"));
+  const ops::BatchNormArguments arguments = batch_norm_arguments(call);
+  if (arguments.weight == nullptr || arguments.bias == nullptr)
+    return unmodelled("cuDNN's batch_norm without a weight or bias");
+  const bool is_free = arguments.is_training && ops::is_channels_last(input);
+  return with_pixels(call, is_free, 1, [&](std::int64_t pixels) {
+    ops::ChannelNormResult all = ops::cudnn_batch_norm(input, arguments, pixels);
+    Tensor reserve = ops::tensor_of_bytes(formats::uint8, {0}, {1}, {});
+    return computed(
+        {std::move(all.output), std::move(all.mean), std::move(all.reciprocal), std::move(reserve)},
+        std::move(all.plan));
+  });
+}
+Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
+  const Tensor& input = floating(call.tensor(0, "input"));
+  return with_pixels(call, ops::is_channels_last(input), 1, [&](std::int64_t pixels) {
+    ops::ChannelNormGradients all = ops::cudnn_batch_norm_gradients(
+        floating(call.tensor(1, "grad_output")), input, call.tensor(5, "save_mean"),
+        call.tensor(6, "save_var"), call.tensor(2, "weight"), pixels);
+    return computed({std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                    std::move(all.plan));
+  });
+}
+
+/// A size that no order is known for is a call without a model.
+template <Answer (*answer)(const Call&, Context&)>
+Answer of_known_shape(const Call& call, Context& context) {
+  try {
+    return answer(call, context);
+  } catch (const ops::UnknownShape& unknown) {
+    return unmodelled(unknown.reason);
+  }
+}
+
+constexpr std::array handlers = {
+    Handler{"aten._fused_rms_norm", rms_norm},
+    Handler{"aten._fused_rms_norm_backward", rms_norm_gradients},
+    Handler{"aten.cudnn_batch_norm", of_known_shape<cudnn_batch_norm>},
+    Handler{"aten.cudnn_batch_norm_backward", of_known_shape<cudnn_batch_norm_gradients>},
+    Handler{"aten.native_batch_norm", of_known_shape<batch_norm>},
+    Handler{"aten.native_batch_norm_backward", of_known_shape<batch_norm_gradients>},
+    Handler{"aten.native_group_norm", of_known_shape<group_norm>},
+    Handler{"aten.native_group_norm_backward", of_known_shape<group_norm_gradients>},
+    Handler{"aten.native_layer_norm", layer_norm},
+    Handler{"aten.native_layer_norm_backward", layer_norm_gradients},
+};
+
+}  // namespace
+
+std::span<const Handler> norm_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

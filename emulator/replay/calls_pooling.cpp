@@ -1,0 +1,128 @@
+#include "emulator/operators/pooling.hpp"
+#include "emulator/replay/calls.hpp"
+
+// Pooling and interpolation of images.
+namespace guardbit::emulator::replay {
+namespace {
+
+namespace ops = operators;
+
+const Tensor& images(const Tensor& tensor) {
+  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
+  if (tensor.rank() < 3) throw UnknownArguments{"not a tensor of images"};
+  return tensor;
+}
+
+ops::Pair pair_of(const Dimensions& numbers, ops::Pair absent) {
+  if (numbers.empty()) return absent;
+  return {numbers.front(), numbers.back()};
+}
+ops::Pair pair_of(const Call& call, std::size_t position, std::string_view name, ops::Pair absent) {
+  return pair_of(call.integers(position, name, {}), absent);
+}
+
+/// `first` is the position of the window's size; dilation stands only in max pooling.
+ops::PoolingWindow window_of(const Call& call, std::size_t first, bool has_dilation) {
+  ops::PoolingWindow window;
+  window.size = pair_of(call, first, "kernel_size", {});
+  window.stride = pair_of(call, first + 1, "stride", window.size);
+  window.padding = pair_of(call, first + 2, "padding", {0, 0});
+  if (has_dilation) window.dilation = pair_of(call, first + 3, "dilation", {1, 1});
+  window.rounds_up = call.boolean(first + (has_dilation ? 4 : 3), "ceil_mode", false);
+  if (window.stride.rows < 1 || window.stride.columns < 1 || window.size.rows < 1 ||
+      window.size.columns < 1)
+    throw UnknownArguments{"a window or stride below 1"};
+  return window;
+}
+ops::AverageRule rule_of(const Call& call, std::size_t first) {
+  ops::AverageRule rule{.counts_padding = call.boolean(first, "count_include_pad", true),
+                        .divisor = {}};
+  if (call.find(first + 1, "divisor_override") != nullptr)
+    rule.divisor = call.integer(first + 1, "divisor_override");
+  return rule;
+}
+ops::Scales scales_of(const Call& call, std::size_t first) {
+  ops::Scales scales;
+  if (call.find(first, "scales_h") != nullptr) scales.rows = call.number(first, "scales_h");
+  if (call.find(first + 1, "scales_w") != nullptr)
+    scales.columns = call.number(first + 1, "scales_w");
+  return scales;
+}
+
+Answer in_no_order(std::string reason) {
+  return {.results = {}, .plan = std::move(reason), .status = Status::unordered};
+}
+
+Answer max_pool(const Call& call, Context&) {
+  ops::MaxPooled all = ops::max_pool(images(call.tensor(0, "self")), window_of(call, 1, true));
+  return computed({std::move(all.numbers), std::move(all.indices)},
+                  "the first greatest of a window");
+}
+Answer max_pool_gradient(const Call& call, Context&) {
+  auto result =
+      ops::max_pool_gradient(images(call.tensor(0, "grad_output")), images(call.tensor(1, "self")),
+                             window_of(call, 2, true), call.tensor(7, "indices"));
+  if (!result) return unmodelled("overlapping windows where channels lie together");
+  return computed({std::move(result)}, "windows in order");
+}
+Answer average_pool(const Call& call, Context&) {
+  return computed({ops::average_pool(images(call.tensor(0, "self")), window_of(call, 1, false),
+                                     rule_of(call, 5))},
+                  "rows of a window in order");
+}
+Answer average_pool_gradient(const Call& call, Context&) {
+  return computed({ops::average_pool_gradient(images(call.tensor(0, "grad_output")),
+                                              images(call.tensor(1, "self")),
+                                              window_of(call, 2, false), rule_of(call, 6))},
+                  "windows in order");
+}
+Answer adaptive_average_pool(const Call& call, Context&) {
+  return computed({ops::adaptive_average_pool(images(call.tensor(0, "self")),
+                                              pair_of(call, 1, "output_size", {}))},
+                  "rows of a window in order, two divisions");
+}
+Answer adaptive_average_pool_gradient(const Call& call, Context&) {
+  auto result = ops::adaptive_average_pool_gradient(images(call.tensor(0, "grad_output")),
+                                                    images(call.tensor(1, "self")));
+  if (!result) return in_no_order("atomics add what windows share, in no fixed order");
+  return computed({std::move(result)}, "one window an element, two divisions");
+}
+Answer upsample_nearest(const Call& call, Context&) {
+  return computed({ops::upsample_nearest(images(call.tensor(0, "self")),
+                                         pair_of(call, 1, "output_size", {}), scales_of(call, 2))},
+                  "one element each");
+}
+Answer upsample_nearest_gradient(const Call& call, Context&) {
+  return computed(
+      {ops::upsample_nearest_gradient(images(call.tensor(0, "grad_output")),
+                                      call.integers(2, "input_size"), scales_of(call, 3))},
+      "rows in order");
+}
+Answer upsample_bilinear(const Call& call, Context&) {
+  return computed(
+      {ops::upsample_bilinear(images(call.tensor(0, "self")), pair_of(call, 1, "output_size", {}),
+                              call.boolean(2, "align_corners", false), scales_of(call, 3))},
+      "four neighbours");
+}
+Answer upsample_bilinear_gradient(const Call&, Context&) {
+  return in_no_order("atomics add to four neighbours, in no fixed order");
+}
+
+constexpr std::array handlers = {
+    Handler{"aten._adaptive_avg_pool2d", adaptive_average_pool},
+    Handler{"aten._adaptive_avg_pool2d_backward", adaptive_average_pool_gradient},
+    Handler{"aten.avg_pool2d", average_pool},
+    Handler{"aten.avg_pool2d_backward", average_pool_gradient},
+    Handler{"aten.max_pool2d_with_indices", max_pool},
+    Handler{"aten.max_pool2d_with_indices_backward", max_pool_gradient},
+    Handler{"aten.upsample_bilinear2d", upsample_bilinear},
+    Handler{"aten.upsample_bilinear2d_backward", upsample_bilinear_gradient},
+    Handler{"aten.upsample_nearest2d", upsample_nearest},
+    Handler{"aten.upsample_nearest2d_backward", upsample_nearest_gradient},
+};
+
+}  // namespace
+
+std::span<const Handler> pooling_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

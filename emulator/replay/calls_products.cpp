@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "emulator/replay/calls.hpp"
+#include "emulator/replay/product_verdict.hpp"
+
+// Matrix products, by plans.
+namespace guardbit::emulator::replay {
+namespace {
+
+std::string numbers_text(const Dimensions& numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers)
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+std::string tensor_text(const Tensor& tensor) {
+  return formats::name_of(tensor.type) + "[" + numbers_text(tensor.shape) + ";" +
+         numbers_text(tensor.stride) + (tensor.offset % 8 == 0 ? "" : "+") + "]";
+}
+
+/// The one recorded result.
+const Tensor& recorded(const Call& call) {
+  const auto results = tensors_of(call.out);
+  if (results.size() != 1) throw UnknownArguments{"a product gives one tensor"};
+  return *results[0];
+}
+
+/// The answer to a call whose only result was judged.
+Answer answer_of(const Call& call, const ProductVerdict& verdict) {
+  Answer answer;
+  answer.status = verdict.status;
+  answer.plan = verdict.plan;
+  answer.is_predicted = verdict.is_predicted;
+  if (verdict.status == Status::exact) answer.results.emplace_back(recorded(call));
+  return answer;
+}
+
+GemmCapture capture_of(const Tensor& a, const Tensor& b, const Tensor& d, const Context& context) {
+  if (a.type != b.type) throw UnknownArguments{"operands of two types"};
+  GemmCapture capture;
+  capture.kind = "gemm";
+  capture.arch = "sm_90";
+  capture.problem.a = matrix_of(a);
+  capture.problem.b = matrix_of(b);
+  capture.d = matrix_of(d);
+  capture.shape = d.shape;
+  capture.tf32 = context.flag("matmul_allow_tf32", false);
+  const GemmProblem& x = capture.problem;
+  if (x.b.rows != x.k() || capture.d.rows != x.m() || capture.d.columns != x.n() ||
+      x.a.batch != x.b.batch || capture.d.batch != x.a.batch)
+    throw UnknownArguments{"shapes that are no product"};
+  return capture;
+}
+
+/// `extra` are operands and factors besides A and B.
+std::string shape_of(const Call& call, const Tensor& a, const Tensor& b, const Tensor& d,
+                     const std::string& extra = "") {
+  return call.op + " " + tensor_text(a) + " " + tensor_text(b) + " " + tensor_text(d) + extra;
+}
+
+/// The same elements in another shape.
+Tensor reshaped(const Tensor& tensor, Dimensions shape) {
+  Tensor result = tensor;
+  result.stride = operators::contiguous_stride(shape);
+  result.shape = std::move(shape);
+  return result;
+}
+
+Answer judged(const Call& call, Context& context, GemmCapture capture, std::string shape) {
+  ProductCall product{std::move(shape), {}, {}};
+  product.captures.push_back(std::move(capture));
+  return answer_of(call, judge_product(product, context));
+}
+
+/// mm, bmm.
+Answer product(const Call& call, Context& context) {
+  const Tensor& a = call.tensor(0, "self");
+  const Tensor& b = call.tensor(1, "mat2");
+  const Tensor& d = recorded(call);
+  return judged(call, context, capture_of(a, b, d, context), shape_of(call, a, b, d));
+}
+
+/// addmm, baddbmm: D = beta C + alpha A B.
+Answer sum_with_product(const Call& call, Context& context) {
+  const Tensor& c = call.tensor(0, "self");
+  const Tensor& a = call.tensor(1, "mat1");
+  const Tensor& b = call.tensor(2, "mat2");
+  const Tensor& d = recorded(call);
+  GemmCapture capture = capture_of(a, b, d, context);
+  capture.beta = call.number(99, "beta", 1);
+  capture.alpha = call.number(99, "alpha", 1);
+  GemmProblem& x = capture.problem;
+  if (capture.beta != 0 && c.rank() == 1 && capture.beta == 1 && c.count() == x.n()) {
+    x.bias = CodeMatrix{c.type, 1, 1, x.n(), {c.bytes, c.owner}, {}};
+    capture.beta = 0;
+  } else if (capture.beta != 0 && c.count() == x.n() && c.shape.back() == x.n()) {
+    x.c = CodeMatrix{c.type, 1, x.m(), x.n(), {c.bytes, c.owner}, Strides{0, 0, 1}};
+  } else if (capture.beta != 0) {
+    x.c = matrix_of(c);
+    if (x.c.rows != x.m() || x.c.columns != x.n())
+      throw UnknownArguments{"an addend that is broadcast"};
+  }
+  const std::string extra = " + " + tensor_text(c) + " " + std::to_string(capture.alpha) + " " +
+                            std::to_string(capture.beta);
+  return judged(call, context, std::move(capture), shape_of(call, a, b, d, extra));
+}
+
+Answer matrix_vector(const Call& call, Context& context) {
+  const bool has_addend = call.op.starts_with("aten.addmv");
+  const std::size_t first = has_addend ? 1 : 0;
+  const Tensor& a = call.tensor(first, has_addend ? "mat" : "self");
+  const Tensor& vector = call.tensor(first + 1, "vec");
+  const Tensor& result = recorded(call);
+  const Tensor b = reshaped(vector, {vector.count(), 1}), d = reshaped(result, {result.count(), 1});
+  GemmCapture capture = capture_of(a, b, d, context);
+  std::string extra;
+  if (has_addend) {
+    const Tensor& c = call.tensor(0, "self");
+    capture.alpha = call.number(99, "alpha", 1);
+    capture.beta = call.number(99, "beta", 1);
+    if (c.count() != capture.problem.m()) throw UnknownArguments{"an addend that is broadcast"};
+    capture.problem.c = matrix_of(reshaped(c, {c.count(), 1}));
+    extra = " + " + std::to_string(capture.alpha) + " " + std::to_string(capture.beta);
+  }
+  return judged(call, context, std::move(capture), shape_of(call, a, vector, result, extra));
+}
+
+Answer dot(const Call& call, Context& context) {
+  const Tensor& x = call.tensor(0, "self");
+  const Tensor& y = call.tensor(1, "tensor");
+  const Tensor& result = recorded(call);
+  return judged(call, context,
+                capture_of(reshaped(x, {1, x.count()}), reshaped(y, {y.count(), 1}),
+                           reshaped(result, {1, 1}), context),
+                shape_of(call, x, y, result));
+}
+
+constexpr std::array handlers = {
+    Handler{"aten.addmm", sum_with_product},
+    Handler{"aten.addmv", matrix_vector},
+    Handler{"aten.baddbmm", sum_with_product},
+    Handler{"aten.bmm", product},
+    Handler{"aten.dot", dot},
+    Handler{"aten.mm", product},
+    Handler{"aten.mv", matrix_vector},
+};
+
+}  // namespace
+
+std::span<const Handler> product_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,156 @@
+#include <limits>
+
+#include "emulator/operators/reductions.hpp"
+#include "emulator/operators/scan.hpp"
+#include "emulator/replay/calls.hpp"
+
+// Sums, means, norms, moments, extremes; running sums and products; order.
+namespace guardbit::emulator::replay {
+namespace {
+
+namespace ops = operators;
+
+ops::ReductionRequest request_of(const Call& call, const Context& context, std::size_t dimensions,
+                                 std::size_t keep) {
+  return {.dimensions = call.integers(dimensions, "dim", {}),
+          .keep_dimensions = call.boolean(keep, "keepdim", false),
+          .type = call.dtype(std::numeric_limits<std::size_t>::max(), "dtype"),
+          .machine = context.machine,
+          .threads = context.threads};
+}
+
+/// FP64 is computed in FP64, for which there is no model here.
+const Tensor& input_of(const Call& call) {
+  const Tensor& input = call.tensor(0, "self");
+  if (!ops::is_working_type(input.type) && !formats::is_integer(input.type))
+    throw UnknownArguments{"a type without a model"};
+  return input;
+}
+const Tensor& floating_input_of(const Call& call) {
+  const Tensor& input = call.tensor(0, "self");
+  if (!ops::is_working_type(input.type)) throw UnknownArguments{"a type without a model"};
+  return input;
+}
+
+Answer answered(ops::Reduced reduced) {
+  return computed({std::move(reduced.result)}, std::move(reduced.shape));
+}
+
+Answer sum(const Call& call, Context& context) {
+  return answered(ops::sum(input_of(call), request_of(call, context, 1, 2)));
+}
+Answer mean(const Call& call, Context& context) {
+  return answered(ops::mean(input_of(call), request_of(call, context, 1, 2)));
+}
+Answer product(const Call& call, Context& context) {
+  return answered(ops::product(floating_input_of(call), request_of(call, context, 1, 2)));
+}
+Answer vector_norm(const Call& call, Context& context) {
+  ops::ReductionRequest request = request_of(call, context, 2, 3);
+  request.type = call.dtype(4, "dtype");
+  return answered(ops::norm(floating_input_of(call), call.number(1, "ord", 2), request));
+}
+Answer norm(const Call& call, Context& context) {
+  return answered(
+      ops::norm(floating_input_of(call), call.number(1, "p", 2), request_of(call, context, 2, 3)));
+}
+Answer log_sum_exp(const Call& call, Context& context) {
+  return answered(ops::log_sum_exp(floating_input_of(call), request_of(call, context, 1, 2)));
+}
+
+ops::Spread spread_of(const Call& call, Context& context, bool is_root) {
+  constexpr auto by_name = std::numeric_limits<std::size_t>::max();
+  return ops::variance(floating_input_of(call), call.number(by_name, "correction", 1), is_root,
+                       request_of(call, context, 1, by_name));
+}
+Answer spread(const Call& call, Context& context, bool is_root, bool has_mean) {
+  ops::Spread all = spread_of(call, context, is_root);
+  std::vector<std::optional<Tensor>> results = {std::move(all.spread)};
+  if (has_mean) results.emplace_back(std::move(all.mean));
+  return computed(std::move(results), std::move(all.shape));
+}
+Answer variance(const Call& call, Context& context) { return spread(call, context, false, false); }
+Answer deviation(const Call& call, Context& context) { return spread(call, context, true, false); }
+Answer variance_and_mean(const Call& call, Context& context) {
+  return spread(call, context, false, true);
+}
+Answer deviation_and_mean(const Call& call, Context& context) {
+  return spread(call, context, true, true);
+}
+
+constexpr std::string_view order_is_free = "a choice of elements, in any order";
+
+template <bool is_greatest>
+Answer extreme(const Call& call, Context& context) {
+  return computed(
+      {ops::extremes(input_of(call), is_greatest, request_of(call, context, 1, 2)).numbers},
+      std::string(order_is_free));
+}
+template <bool is_greatest>
+Answer index_of_extreme(const Call& call, Context& context) {
+  return computed(
+      {ops::extremes(input_of(call), is_greatest, request_of(call, context, 1, 2)).indices},
+      std::string(order_is_free));
+}
+template <bool is_greatest>
+Answer extreme_and_index(const Call& call, Context& context) {
+  ops::Extremes all = ops::extremes(input_of(call), is_greatest, request_of(call, context, 1, 2));
+  return computed({std::move(all.numbers), std::move(all.indices)}, std::string(order_is_free));
+}
+template <bool is_any>
+Answer any_or_all(const Call& call, Context& context) {
+  return computed({ops::any_or_all(input_of(call), is_any, request_of(call, context, 1, 2))},
+                  std::string(order_is_free));
+}
+
+template <ops::Running operation>
+Answer running(const Call& call, Context& context) {
+  const Tensor& input = input_of(call);
+  if (call.dtype(2, "dtype") && *call.dtype(2, "dtype") != input.type)
+    throw UnknownArguments{"a scan into another type"};
+  ops::Scanned scanned = ops::scan(input, call.integer(1, "dim"), operation, context.threads);
+  if (!scanned.is_ordered)
+    return {.results = {}, .plan = std::move(scanned.plan), .status = Status::unordered};
+  return computed({std::move(scanned.result)}, std::move(scanned.plan));
+}
+
+Answer sorted(const Call& call, Context&) {
+  const bool has_stable = call.op == "aten.sort.stable";
+  ops::Sorted all = ops::sorted(input_of(call), call.integer(has_stable ? 2 : 1, "dim", -1),
+                                call.boolean(has_stable ? 3 : 2, "descending", false));
+  return computed({std::move(all.numbers), std::move(all.indices)}, "a stable sort");
+}
+
+constexpr std::array handlers = {
+    Handler{"aten.all", any_or_all<false>},
+    Handler{"aten.amax", extreme<true>},
+    Handler{"aten.amin", extreme<false>},
+    Handler{"aten.any", any_or_all<true>},
+    Handler{"aten.argmax", index_of_extreme<true>},
+    Handler{"aten.argmin", index_of_extreme<false>},
+    Handler{"aten.cumprod", running<ops::Running::product>},
+    Handler{"aten.cumsum", running<ops::Running::sum>},
+    Handler{"aten.linalg_vector_norm", vector_norm},
+    Handler{"aten.logcumsumexp", running<ops::Running::log_sum_exp>},
+    Handler{"aten.logsumexp", log_sum_exp},
+    Handler{"aten.max.default", extreme<true>},
+    Handler{"aten.max.dim", extreme_and_index<true>},
+    Handler{"aten.mean", mean},
+    Handler{"aten.min.default", extreme<false>},
+    Handler{"aten.min.dim", extreme_and_index<false>},
+    Handler{"aten.norm.Scalar", norm},
+    Handler{"aten.norm.ScalarOpt_dim", norm},
+    Handler{"aten.prod", product},
+    Handler{"aten.sort", sorted},
+    Handler{"aten.std.correction", deviation},
+    Handler{"aten.std_mean.correction", deviation_and_mean},
+    Handler{"aten.sum", sum},
+    Handler{"aten.var.correction", variance},
+    Handler{"aten.var_mean.correction", variance_and_mean},
+};
+
+}  // namespace
+
+std::span<const Handler> reduction_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,46 @@
+#include "emulator/operators/softmax.hpp"
+#include "emulator/replay/calls.hpp"
+
+// softmax, log_softmax and their gradients.
+namespace guardbit::emulator::replay {
+namespace {
+
+namespace ops = operators;
+
+const Tensor& floating(const Tensor& tensor) {
+  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
+  return tensor;
+}
+
+Answer answered(ops::SoftmaxResult all) {
+  return computed({std::move(all.result)}, std::move(all.plan));
+}
+
+template <bool is_logarithm>
+Answer forward(const Call& call, Context& context) {
+  const Tensor& input = floating(call.tensor(0, "self"));
+  const bool widens = call.boolean(2, "half_to_float", false);
+  return answered(ops::softmax(input, call.integer(1, "dim"), is_logarithm,
+                               widens ? formats::fp32 : input.type, context.threads));
+}
+
+template <bool is_logarithm>
+Answer backward(const Call& call, Context& context) {
+  const Tensor& gradient = floating(call.tensor(0, "grad_output"));
+  return answered(ops::softmax_gradient(
+      gradient, floating(call.tensor(1, "output")), call.integer(2, "dim"), is_logarithm,
+      call.dtype(3, "input_dtype").value_or(gradient.type), context.threads));
+}
+
+constexpr std::array handlers = {
+    Handler{"aten._log_softmax", forward<true>},
+    Handler{"aten._log_softmax_backward_data", backward<true>},
+    Handler{"aten._softmax", forward<false>},
+    Handler{"aten._softmax_backward_data", backward<false>},
+};
+
+}  // namespace
+
+std::span<const Handler> softmax_calls() { return handlers; }
+
+}  // namespace guardbit::emulator::replay

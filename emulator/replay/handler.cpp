@@ -1,0 +1,24 @@
+#include "emulator/replay/handler.hpp"
+
+#include <utility>
+
+namespace guardbit::emulator::replay {
+
+bool Context::flag(std::string_view name, bool absent) const {
+  if (flags == nullptr) return absent;
+  const auto found = flags->find(std::string(name));
+  if (found == flags->end()) return absent;
+  return found->second == "true" || found->second == "True" || found->second == "1";
+}
+
+Answer unmodelled(std::string reason) {
+  return {.results = {}, .plan = std::move(reason), .status = Status::unmodelled};
+}
+Answer moves_data(std::string how) {
+  return {.results = {}, .plan = std::move(how), .status = Status::data};
+}
+Answer computed(std::vector<std::optional<Tensor>> results, std::string plan) {
+  return {.results = std::move(results), .plan = std::move(plan)};
+}
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "emulator/replay/call.hpp"
+
+// The types that PyTorch computes mixed operands in.
+namespace guardbit::emulator::replay {
+
+/// An operand of a pointwise operator: a tensor, or a number of Python.
+struct Operand {
+  /// of a number: one element
+  Tensor tensor;
+  bool is_number = false;
+};
+
+/// The argument of that position or name. UnknownArguments where it is neither.
+Operand operand(const Call& call, std::size_t position, std::string_view name);
+Operand operand_of_number(double number);
+
+/// The type that operands of these types are converted to (torch.result_type).
+formats::Format common_type(const std::vector<Operand>& operands);
+
+/// What the kernel reads of an operand: a tensor without dimensions is converted to the common
+/// type first, where that has fewer bits; Python's numbers are not.
+Tensor read_as(const Operand& operand, const formats::Format& common);
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,147 @@
+#include "emulator/replay/product_verdict.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_fit.hpp"
+#include "emulator/plan_search/order_control.hpp"
+#include "emulator/plan_search/plan_search.hpp"
+#include "emulator/replay/plan_book.hpp"
+#include "formats/support/error.hpp"
+
+namespace guardbit::emulator::replay {
+namespace {
+
+/// A chain over K in ascending order, not cut and not promoted: what libraries take for most
+/// products.
+bool is_one_chain(const GemmPlan& plan) {
+  return plan.slices.whole() && plan.split.whole() && plan.stream_k.none() &&
+         plan.promotion.interval == 0 && plan.loads == LoadOrder{} && plan.residue_first == 0 &&
+         plan.input == InputConversion{} && plan.products == ProductOrder::chain;
+}
+
+std::int64_t mismatches_of(const GemmCapture& capture, const GemmPlan& plan, int threads) {
+  const CodeMatrix d = execute(plan, capture.lowered(plan.convolution), threads);
+  return std::ssize(mismatches(capture, d));
+}
+
+bool is_narrow(const GemmCapture& capture) { return formats::bits(capture.d.format) <= 16; }
+
+/// Do the recorded results speak for the order of that plan?
+bool is_supported(const GemmCapture& capture, const GemmPlan& plan, int threads) {
+  if (!is_narrow(capture) || is_one_chain(plan)) return true;
+  const auto control = order_control(capture, plan, threads);
+  return control && control->refuting > 0;
+}
+
+std::string key_of(const ProductCall& call, std::size_t i) {
+  return call.orders.empty() || call.orders[i].empty() ? call.shape
+                                                       : call.shape + " k=" + call.orders[i];
+}
+
+std::string words_of(const ProductCall& call, std::size_t i, const GemmPlan& plan) {
+  return to_text(plan) +
+         (call.orders.empty() || call.orders[i].empty() ? "" : ", K as " + call.orders[i]);
+}
+
+/// By the book: predicted if the likeliest plan gives the result. Plans that do not are struck out.
+std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& context) {
+  for (std::size_t i = 0; i < call.captures.size(); ++i) {
+    const std::string key = key_of(call, i);
+    const std::vector<GemmPlan>* known = context.plans->find(key);
+    if (known == nullptr) continue;
+    std::vector<GemmPlan> right;
+    std::int64_t wrong = 0;
+    for (const GemmPlan& plan : *known) {
+      const std::int64_t misses = mismatches_of(call.captures[i], plan, context.threads);
+      if (misses == 0) right.push_back(plan);
+      if (&plan == &known->front()) wrong = misses;
+      // The others are looked at only where the first one failed.
+      if (&plan == &known->front() && misses == 0) break;
+    }
+    if (right.empty()) continue;
+    const std::string words = words_of(call, i, right.front());
+    const bool is_predicted = wrong == 0;
+    if (!is_predicted) context.plans->set(key, std::move(right));
+    return ProductVerdict{Status::exact, words, is_predicted, 0};
+  }
+  return std::nullopt;
+}
+
+/// `simple`: only plans whose K is one chain.
+std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, double seconds,
+                               bool simple) {
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                       std::chrono::duration<double>(seconds));
+  SearchOptions options;
+  options.threads = context.threads;
+  constexpr std::size_t most_plans = 12;
+  options.most_plans = most_plans;
+  options.simple = simple;
+  options.interrupted = [&] {
+    return context.plans->interrupted() || std::chrono::steady_clock::now() > end;
+  };
+  const SearchResult result = search_plans(capture, options);
+  std::vector<GemmPlan> plans;
+  for (const PlanResult& found : result.plans) {
+    if (found.mismatches == 0) plans.push_back(found.plan);
+  }
+  std::ranges::stable_partition(plans, is_one_chain);
+  return plans;
+}
+
+}  // namespace
+
+CodeMatrix matrix_of(const Tensor& tensor) {
+  const std::size_t rank = tensor.shape.size();
+  if (rank != 2 && rank != 3) throw UnknownArguments{"a matrix is needed"};
+  return {tensor.type,
+          rank == 3 ? tensor.shape[0] : 1,
+          tensor.shape[rank - 2],
+          tensor.shape[rank - 1],
+          {tensor.bytes, tensor.owner},
+          {}};
+}
+
+ProductVerdict judge_product(const ProductCall& call, Context& context) {
+  if (context.plans == nullptr) return {Status::unmodelled, "no plan is known", false, 0};
+  for (const GemmCapture& capture : call.captures) {
+    if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
+    if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
+  }
+  try {
+    if (auto verdict = by_the_book(call, context)) return *verdict;
+    if (context.plans->has_failed(call.shape))
+      return {Status::unmodelled, "no plan was found for this shape", false, 0};
+    std::string unsupported;
+    // One chain in any order of K is likelier than a partition in the first order.
+    for (const bool simple : {true, false}) {
+      for (std::size_t i = 0; i < call.captures.size(); ++i) {
+        const double share = simple ? 0.25 : 0.75;
+        const double seconds =
+            share * context.plans->search_seconds / static_cast<double>(call.captures.size());
+        std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds, simple);
+        if (plans.empty()) continue;
+        const std::string words = words_of(call, i, plans.front());
+        const bool is_supported_by_bits =
+            is_supported(call.captures[i], plans.front(), context.threads);
+        context.plans->set(key_of(call, i), std::move(plans));
+        if (is_supported_by_bits) return {Status::exact, words, false, 0};
+        if (unsupported.empty()) unsupported = words;
+      }
+    }
+    if (!unsupported.empty())
+      return {Status::unmodelled, "any order of K gives the result, one is " + unsupported, false,
+              0};
+  } catch (const formats::Error& error) {
+    return {Status::unmodelled, error.what(), false, 0};
+  }
+  context.plans->set_failed(call.shape);
+  return {Status::unmodelled, "no plan was found", false, 0};
+}
+
+}  // namespace guardbit::emulator::replay

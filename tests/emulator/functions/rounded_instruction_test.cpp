@@ -1,0 +1,177 @@
+#include "emulator/functions/rounded_instruction.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "emulator/functions/drawn_operands.hpp"
+#include "tests/catch.hpp"
+#include "tests/places.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::drawn_operands;
+using emulator::rounded_instructions;
+using emulator::RoundedInstruction;
+
+const RoundedInstruction& named(const std::string& name) {
+  const auto& all = rounded_instructions();
+  const auto found = std::ranges::find(all, name, &emulator::NamedInstruction::name);
+  REQUIRE(found != all.end());
+  return found->instruction;
+}
+
+TEST_CASE("instructions that round once are those that ptxas takes") {
+  std::ifstream file(in_source("tests/golden/functions/ptx_names.txt"));
+  std::vector<std::string> accepted, known;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] != '#') accepted.push_back(line);
+  for (const auto& [name, instruction] : rounded_instructions()) known.push_back(name);
+  std::ranges::sort(accepted);
+  std::ranges::sort(known);
+  CHECK(known == accepted);
+}
+
+/// The host's FP32 and FP64, which round to nearest even.
+template <class Number, class Word>
+void compare_with_host(const char* type, const formats::Format& format) {
+  const auto of = [](std::uint64_t code) { return std::bit_cast<Number>(static_cast<Word>(code)); };
+  const auto instruction = [&](const char* operation) {
+    return named(std::string(operation) + ".rn" + type);
+  };
+  const auto check = [&](const char* operation, std::uint64_t result, Number host) {
+    INFO(operation << type);
+    if (std::isnan(host)) {
+      REQUIRE(std::isnan(of(result)));
+    } else {
+      REQUIRE(result == std::bit_cast<Word>(host));
+    }
+  };
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    const auto codes = drawn_operands(format, i);
+    const Number x = of(codes[0]), y = of(codes[1]), z = of(codes[2]);
+    check("add", evaluate(instruction("add"), codes), x + y);
+    check("sub", evaluate(instruction("sub"), codes), x - y);
+    check("mul", evaluate(instruction("mul"), codes), x * y);
+    check("div", evaluate(instruction("div"), codes), x / y);
+    check("fma", evaluate(instruction("fma"), codes), std::fma(x, y, z));
+    check("rcp", evaluate(instruction("rcp"), codes), Number{1} / x);
+    check("sqrt", evaluate(instruction("sqrt"), codes), std::sqrt(x));
+  }
+}
+
+TEST_CASE("instructions that round to nearest give the host's results") {
+  compare_with_host<float, std::uint32_t>(".f32", formats::fp32);
+  compare_with_host<double, std::uint64_t>(".f64", formats::fp64);
+}
+
+TEST_CASE("directed instructions enclose the exact result") {
+  for (const std::string type : {".f32", ".f64"}) {
+    for (const std::string operation : {"add", "mul", "fma", "div"}) {
+      const auto with = [&](const char* rounding) { return named(operation + rounding + type); };
+      const RoundedInstruction nearest = with(".rn"), down = with(".rm"), up = with(".rp"),
+                               cut = with(".rz");
+      for (std::uint64_t i = 0; i < 4000; ++i) {
+        const auto codes = drawn_operands(nearest.format, i);
+        const std::uint64_t n = evaluate(nearest, codes), d = evaluate(down, codes),
+                            u = evaluate(up, codes), z = evaluate(cut, codes);
+        const auto magnitude = [&](std::uint64_t x) {
+          return x & formats::magnitude_mask(nearest.format);
+        };
+        INFO(operation << type << " " << i);
+        REQUIRE((n == d || n == u));
+        REQUIRE((z == d || z == u));
+        REQUIRE(magnitude(z) == std::min(magnitude(d), magnitude(u)));
+      }
+    }
+  }
+}
+
+TEST_CASE("suffixes flush, limit and fill") {
+  const auto result = [](const char* name, std::uint64_t x, std::uint64_t y, std::uint64_t z = 0) {
+    return evaluate(named(name), {x, y, z, 0});
+  };
+  CHECK(result("add.ftz.f32", 0x00000001, 0x3f800000) == 0x3f800000);
+  CHECK(result("mul.ftz.f32", 0x80800000, 0x3f000000) == 0x80000000);
+  CHECK(result("mul.f32", 0x80800000, 0x3f000000) == 0x80400000);
+  CHECK(result("add.sat.f32", 0x7fffffff, 0) == 0);
+  CHECK(result("add.sat.f32", 0x40000000, 0) == 0x3f800000);
+  CHECK(result("add.sat.f16", 0xc000, 0) == 0);
+  CHECK(result("fma.rn.relu.f16", 0xbc00, 0x3c00, 0x3800) == 0);
+  CHECK(result("fma.rn.relu.f16", 0x3c00, 0x3c00, 0x3c00) == 0x4000);
+  CHECK(result("add.f16", 0x7c01, 0) == 0x7fff);
+  CHECK(result("add.rm.f64", 0x3ff0000000000000, 0xbff0000000000000) == 0x8000000000000000);
+}
+
+/// Those of one FP32 operand are recorded over all codes.
+bool is_drawn(const RoundedInstruction& i) {
+  return operands_of(i.operation) > 1 || i.format == formats::fp64;
+}
+
+/// An instruction with one fact changed.
+std::vector<RoundedInstruction> mutants(const RoundedInstruction& of) {
+  std::vector<RoundedInstruction> all;
+  const auto mutated = [&](const auto& change) {
+    RoundedInstruction other = of;
+    change(other);
+    all.push_back(other);
+  };
+  using formats::Rounding;
+  for (const Rounding rounding : {Rounding::nearest_even, Rounding::nearest_away,
+                                  Rounding::toward_zero, Rounding::downward, Rounding::upward})
+    if (rounding != of.rounding) mutated([&](auto& i) { i.rounding = rounding; });
+  for (const auto limit :
+       {emulator::ResultLimit::none, emulator::ResultLimit::sat, emulator::ResultLimit::relu})
+    if (limit != of.limit) mutated([&](auto& i) { i.limit = limit; });
+  mutated([](auto& i) { i.flushes = !i.flushes; });
+  mutated([](auto& i) { i.takes_out_of_bounds = !i.takes_out_of_bounds; });
+  return all;
+}
+
+/// Whether one of the first drawn operands has another result.
+bool is_noticed(const RoundedInstruction& of, const RoundedInstruction& mutant) {
+  for (std::uint64_t i = 0; i < 1 << 14; ++i) {
+    const auto operands = drawn_operands(of.format, i);
+    if (evaluate(of, operands) != evaluate(mutant, operands)) return true;
+  }
+  return false;
+}
+
+/// Mutants that are the same function: of what is not negative, down is toward zero; no reciprocal
+/// and no root ties; a NaN is 0 by .sat, too.
+bool is_same_function(const RoundedInstruction& of, const RoundedInstruction& mutant) {
+  using emulator::RoundedOperation;
+  using formats::Rounding;
+  const auto is_one_of = [&](Rounding x, Rounding y) {
+    return (of.rounding == x && mutant.rounding == y) || (of.rounding == y && mutant.rounding == x);
+  };
+  const bool never_ties = (of.operation == RoundedOperation::div && of.flushes) ||
+                          of.operation == RoundedOperation::rcp ||
+                          of.operation == RoundedOperation::sqrt;
+  const bool is_same_fill = of.limit == emulator::ResultLimit::sat && mutant.limit == of.limit &&
+                            of.takes_out_of_bounds != mutant.takes_out_of_bounds;
+  const bool is_positive =
+      of.limit != emulator::ResultLimit::none || of.operation == RoundedOperation::sqrt;
+  return (is_positive && is_one_of(Rounding::toward_zero, Rounding::downward)) ||
+         (never_ties && is_one_of(Rounding::nearest_even, Rounding::nearest_away)) || is_same_fill;
+}
+
+TEST_CASE("every fact of an instruction that rounds once is noticed by drawn operands") {
+  for (const auto& [name, instruction] : rounded_instructions()) {
+    // Packed forms and mad are the same instructions.
+    if (!is_drawn(instruction) || name.ends_with("x2") || name.starts_with("mad")) continue;
+    for (const RoundedInstruction& mutant : mutants(instruction)) {
+      INFO(name << ": rounding " << static_cast<int>(mutant.rounding) << ", limit "
+                << static_cast<int>(mutant.limit) << ", flushes " << mutant.flushes << ", oob "
+                << mutant.takes_out_of_bounds);
+      CHECK(is_noticed(instruction, mutant) == !is_same_function(instruction, mutant));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace guardbit::tests

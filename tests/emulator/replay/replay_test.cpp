@@ -1,0 +1,238 @@
+#include "emulator/replay/replay.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "emulator/replay/comparison.hpp"
+#include "emulator/replay/plan_book.hpp"
+#include "formats/support/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/replay/recording_file.hpp"
+#include "tests/places.hpp"
+
+// Recordings computed again: what is right is exact, what was changed is found.
+namespace guardbit::tests {
+namespace {
+
+using emulator::replay::PlanBook;
+using emulator::replay::Recording;
+using emulator::replay::Replay;
+using emulator::replay::Status;
+
+Replay replayed(const Recording& recording, PlanBook* plans = nullptr) {
+  emulator::replay::ReplaySettings settings;
+  settings.threads = 2;
+  settings.plans = plans;
+  return emulator::replay::replay(recording, settings);
+}
+
+Replay replayed(const std::string& path) {
+  return replayed(emulator::replay::read_recording(path));
+}
+
+std::string call(const std::string& op, const std::string& args, const std::string& out,
+                 const std::string& more = "") {
+  return R"({"op": ")" + op + R"(", "args": [)" + args + R"(], "kwargs": {}, "out": )" + out +
+         more + "}";
+}
+
+std::string error_of(const std::string& path) {
+  try {
+    emulator::replay::read_recording(path);
+  } catch (const formats::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("Replay: a sum that is right and one that is not") {
+  RecordingFile file("replay_sum");
+  const std::string x = file.fp32({1, 2}), y = file.fp32({0x1p-24F, 3});
+  // 1 + 2^-24 is a tie and becomes 1.
+  const std::string right = file.fp32({1, 5}), wrong = file.fp32({1, 5.5F});
+  const Replay replay = replayed(file.write(call("aten.add.Tensor", x + "," + y, right) + "," +
+                                            call("aten.add.Tensor", x + "," + y, wrong)));
+  REQUIRE(replay.calls.size() == 2);
+  CHECK(replay.calls[0].status == Status::exact);
+  CHECK(replay.calls[0].outputs == 2);
+  CHECK(replay.calls[1].status == Status::differs);
+  CHECK(replay.calls[1].mismatches == 1);
+  REQUIRE(replay.calls[1].first);
+  CHECK(replay.calls[1].first->index == 1);
+  CHECK(replay.calls[1].first->expected == 0x40b00000);
+  CHECK(replay.calls[1].first->got == 0x40a00000);
+  CHECK(replay.summary.outputs == 4);
+  CHECK(replay.summary.outputs_exact == 3);
+}
+
+TEST_CASE("Replay: an operator without a model stops nothing") {
+  RecordingFile file("replay_unknown");
+  const std::string x = file.fp32({4}), two = file.fp32({2});
+  const Replay replay = replayed(file.write(call("aten.no_such_operator.default", x, two) + "," +
+                                            call("aten.sqrt.default", x, two)));
+  CHECK(replay.calls[0].status == Status::unmodelled);
+  CHECK(replay.calls[0].mismatches == 0);
+  CHECK(replay.calls[1].status == Status::exact);
+  CHECK(replay.summary.outputs_exact == 1);
+}
+
+TEST_CASE("Replay: a number that divides is a reciprocal rounded once, in a list it divides") {
+  RecordingFile file("replay_division");
+  const std::string x = file.fp32({3, 7, 0.1F, 11});
+  constexpr double divisor = 0.031622776601683805;
+  const auto inverse = static_cast<float>(1.0 / divisor), whole = static_cast<float>(divisor);
+  const std::string product = file.fp32({3 * inverse, 7 * inverse, 0.1F * inverse, 11 * inverse});
+  const std::string quotient = file.fp32({3 / whole, 7 / whole, 0.1F / whole, 11 / whole});
+  REQUIRE(product != quotient);
+  const std::string number = "0.031622776601683805";
+  const Replay replay = replayed(file.write(
+      call("aten.div.Tensor", x + "," + number, product) + "," +
+      call("aten._foreach_div.ScalarList", "[" + x + "],[" + number + "]", "[" + quotient + "]")));
+  CHECK(replay.calls[0].status == Status::exact);
+  CHECK(replay.calls[1].status == Status::exact);
+}
+
+TEST_CASE("Replay: what a list became is the argument of a later call") {
+  RecordingFile file("replay_list");
+  const std::string before = file.fp32({1, 2}), after = file.fp32({3, 6}),
+                    wrong = file.fp32({9, 9});
+  const auto times_3 = [](const std::string& x) { return "[" + x + "], 3.0"; };
+  const std::string calls = call("aten._foreach_mul_.Scalar", times_3(before), "null") + ",";
+  const Replay right =
+      replayed(file.write(calls + call("aten._foreach_mul_.Scalar", times_3(after), "null")));
+  CHECK(right.calls[0].status == Status::exact);
+  CHECK(right.calls[0].outputs == 2);
+  // Nobody says what became of the last.
+  CHECK(right.calls[1].status == Status::data);
+  const Replay other =
+      replayed(file.write(calls + call("aten._foreach_mul_.Scalar", times_3(wrong), "null")));
+  CHECK(other.calls[0].status == Status::differs);
+  const Replay written =
+      replayed(file.write(call("aten._foreach_mul_.Scalar", times_3(before), "null",
+                               R"(, "written": {"self": [)" + after + "]}")));
+  CHECK(written.calls[0].status == Status::exact);
+}
+
+TEST_CASE("Replay: a NaN is the unit's in sums and its own where it is chosen") {
+  RecordingFile file("replay_nan");
+  const std::string x = file.fp16({0x7e01}), made = file.fp16({0x7fff});
+  const Replay replay = replayed(
+      file.write(call("aten.neg.default", x, made) + "," + call("aten.relu.default", x, x)));
+  CHECK(replay.calls[0].status == Status::exact);
+  CHECK(replay.calls[1].status == Status::exact);
+}
+
+TEST_CASE("Replay: a product is explained once and then predicted") {
+  RecordingFile file("replay_product");
+  const std::string x = file.fp32({1, 0x1p-12F, 3, 5}), y = file.fp32({1, 0x1p-12F, 2, 7});
+  const float sum = 1 * 1 + 0x1p-24F + 6 + 35;
+  const std::string scalar = file.fp32({sum});
+  const std::string calls = call("aten.dot.default", x + "," + y, scalar);
+  PlanBook book;
+  book.search_seconds = 5;
+  const Recording recording = emulator::replay::read_recording(file.write(calls + "," + calls));
+  const Replay replay = replayed(recording, &book);
+  CHECK(replay.calls[0].status == Status::exact);
+  CHECK(replay.calls[1].status == Status::exact);
+  CHECK(replay.summary.explained == 1);
+  CHECK(replay.summary.predicted == 1);
+  CHECK(book.size() == 1);
+}
+
+TEST_CASE("Replay: two recordings, and the first operator that computes otherwise") {
+  RecordingFile a("replay_a"), b("replay_b");
+  for (RecordingFile* file : {&a, &b}) {
+    for (const float x : {2.0F, 4.0F, file == &a ? 1.5F : 1.25F}) file->fp32({x});
+  }
+  const auto tensor = [](int i) {
+    return R"({"tensor": "t)" + std::to_string(i) + R"(", "shape": [1], "stride": [1]})";
+  };
+  const std::string calls = call("aten.pow.Tensor_Scalar", tensor(0) + ", 2", tensor(1)) + "," +
+                            call("aten.sqrt.default", tensor(1), tensor(2));
+  const auto x = emulator::replay::read_recording(a.write(calls));
+  const auto y = emulator::replay::read_recording(b.write(calls));
+  CHECK(!emulator::replay::compare(x, x).first);
+  const auto comparison = emulator::replay::compare(x, y);
+  REQUIRE(comparison.first);
+  CHECK(comparison.first->op == "aten.sqrt.default");
+  CHECK(comparison.first->call_a == 1);
+  CHECK(comparison.equal == 1);
+}
+
+TEST_CASE("Replay: damaged recordings are refused in one line") {
+  RecordingFile file("replay_damaged");
+  const std::string x = file.fp32({1, 2});
+  const auto error = [&](const std::string& calls) { return error_of(file.write(calls)); };
+  const auto tensor = [](const std::string& rest) {
+    return call("aten.neg.default", R"({"tensor": "t0", )" + rest + "}", "null");
+  };
+  CHECK(error(R"({"op" 3})").find("not JSON") != std::string::npos);
+  CHECK(error(call("aten.neg.default", x, x) + ", 3").find("call 1: an object") !=
+        std::string::npos);
+  CHECK(error(R"({"args": []})").find("names no op") != std::string::npos);
+  CHECK(error(R"({"op": "a", "op": "b"})").find("appears twice") != std::string::npos);
+  CHECK(error(call("aten.neg.default", R"({"tensor": "t9", "shape": [2], "stride": [1]})", "null"))
+            .find("no tensor 't9'") != std::string::npos);
+  CHECK(error(tensor(R"("shape": [3], "stride": [1])")).find("another shape") != std::string::npos);
+  CHECK(error(tensor(R"("shape": [2], "stride": [1, 1])")).find("2 strides for 1") !=
+        std::string::npos);
+  CHECK(error(tensor(R"("shape": [2], "stride": [-1])")).find("below 0") != std::string::npos);
+  CHECK(error(tensor(R"("shape": [2], "stride": [4611686018427387904])")).find("any memory") !=
+        std::string::npos);
+  CHECK(error(tensor(R"("shape": [2])")).find("needs shape and stride") != std::string::npos);
+  CHECK(error(R"({"op": "a", "args": )" + std::string(100, '[')).find("nests deeper") !=
+        std::string::npos);
+  for (const std::string& text :
+       {error(R"({"op" 3})"), error(tensor(R"("shape": [3], "stride": [1])"))})
+    CHECK(text.find('\n') == std::string::npos);
+}
+
+TEST_CASE("Replay: libraries that were not measured are refused") {
+  RecordingFile file("replay_library");
+  const std::string x = file.fp32({1});
+  const auto recording =
+      emulator::replay::read_recording(file.write(call("aten.abs.default", x, x), "2.12.0"));
+  CHECK_THROWS_AS(emulator::replay::require_measured_library(recording), formats::Error);
+}
+
+TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each call") {
+  for (const std::string name : {"pointwise", "optimizers"}) {
+    const Replay replay = replayed(in_source("tests/golden/operators/" + name + ".safetensors"));
+    INFO(name);
+    CHECK(replay.summary.calls == (name == "pointwise" ? 378 : 20));
+    CHECK(replay.summary.exact == replay.summary.calls);
+    CHECK(replay.summary.outputs_exact == replay.summary.outputs);
+  }
+}
+
+TEST_CASE("Replay: shared recordings of operators", "[shared]") {
+  const char* const place = std::getenv("GUARDBIT_SHARED");
+  const std::filesystem::path shared = place != nullptr ? place : "../shared";
+  if (!std::filesystem::exists(shared / "recordings")) {
+    std::cout << "SKIPPED: no recordings (GUARDBIT_SHARED or ../shared)\n";
+    return;
+  }
+  for (const std::string name : {"ops_f32", "ops_f16", "ops_bf16"}) {
+    const auto packed = shared / "recordings" / (name + ".safetensors.xz");
+    const auto file =
+        std::filesystem::temp_directory_path() / ("guardbit_" + name + ".safetensors");
+    const std::string command = "xz -dc '" + packed.string() + "' >'" + file.string() + "'";
+    if (std::system(command.c_str()) != 0) {
+      std::cout << "SKIPPED: no xz\n";
+      return;
+    }
+    const Replay replay = replayed(file.string());
+    std::filesystem::remove(file);
+    INFO(name);
+    CHECK(replay.summary.differs == 0);
+    CHECK(replay.summary.exact > (name == "ops_f32" ? 350 : 180));
+  }
+}
+
+}  // namespace guardbit::tests
