@@ -56,10 +56,10 @@ std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
   std::vector<std::string> files;
   if (std::filesystem::exists(folder)) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      // Calls of libraries and gradients record no single instruction.
+      // Calls of libraries, programs and gradients record no single instruction.
       const std::string of = entry.path().parent_path().filename().string();
       if (entry.path().extension() == ".safetensors" && of != "gemm" && of != "compiled" &&
-          of != "traces")
+          of != "operators" && of != "traces")
         files.push_back(entry.path().string());
     }
   }

@@ -23,9 +23,11 @@
 
 // Whatever is defined from here on is compiled for AVX-512; all else that the headers need is
 // included above.
+#if !defined(__clang__)
 // GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #if defined(__clang__)
 #pragma clang attribute push(                                                                \
     __attribute__((                                                                          \

@@ -217,7 +217,7 @@ class VectorNumber {
  private:
   [[gnu::noinline]] static void reduce_lanes(VectorNumber x, Mask is_large,
                                              cuda_math::Angle<VectorNumber>& angle) {
-    constexpr int count = formats::vectors::lanes<Words>;
+    constexpr auto count = static_cast<std::size_t>(formats::vectors::lanes<Words>);
     std::uint32_t codes[count], quarters[count], rests[count];
     formats::vectors::store(codes, bits(x).words);
     formats::vectors::store(quarters, angle.quarter.words);

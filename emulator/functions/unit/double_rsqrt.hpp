@@ -37,15 +37,15 @@ constexpr std::uint64_t rsqrt_approx_f64(std::uint64_t x,
                                          const FormattedForm& start = rsqrt64_form) {
   using namespace double_steps;
   constexpr std::uint64_t sign = 0x8000000000000000, infinity = 0x7ff0000000000000,
-                          smallest_normal = 0x0010000000000000, two_to_27 = 0x41a0000000000000,
+                          least_normal = 0x0010000000000000, two_to_27 = 0x41a0000000000000,
                           two_to_54 = 0x4350000000000000;
   const std::uint64_t magnitude = x & ~sign;
   if (magnitude == 0) return x | infinity;
   if (magnitude > infinity) return sum(x, x);
   if (x != magnitude) return 0xfff8000000000000;
   if (x == infinity) return 0;
-  return x < smallest_normal ? product(corrected_rsqrt(product(x, two_to_54), start), two_to_27)
-                             : corrected_rsqrt(x, start);
+  return x < least_normal ? product(corrected_rsqrt(product(x, two_to_54), start), two_to_27)
+                          : corrected_rsqrt(x, start);
 }
 
 }  // namespace guardbit::emulator::mufu

@@ -143,7 +143,7 @@ BackwardKernel efficient_backward(const Problem& x, bool is_deterministic) {
   return kernel;
 }
 
-ForwardKernel cudnn_forward(const Problem& x) {
+ForwardKernel cudnn_forward(const Problem& /*problem*/) {
   return {.form = {.name = "cuDNN",
                    .query_tile = 128,
                    .key_tile = 128,

@@ -179,7 +179,7 @@ std::vector<std::uint64_t> arguments(const formats::Format& format, std::size_t 
     codes.push_back(emulator::special_code(format, i + seed));
   const std::uint64_t exponents = std::uint64_t{1} << format.exponent_bits;
   for (std::uint64_t exponent = 0; exponent < exponents; exponent += 1 + exponents / 85)
-    for (const std::uint64_t fraction : {0, 1, 2, 3})
+    for (std::uint64_t fraction = 0; fraction < 4; ++fraction)
       codes.push_back(exponent << format.fraction_bits |
                       fraction * formats::fraction_mask(format) / 3 |
                       (exponent % 2 != 0 ? formats::sign_mask(format) : 0));

@@ -109,7 +109,7 @@ TEST_CASE("an evaluation says how a result came about") {
   CHECK(e.special == mufu::Special::none);
   CHECK(e.reduced.exponent == -2);
   CHECK(e.reduced.fraction == 0x5fffff);  // the ones' complement of 0.25
-  CHECK(e.magnitude >> 20 == (e.code & 0x7fffff | 0x800000));
+  CHECK(e.magnitude >> 20 == ((e.code & 0x7fffff) | 0x800000));
   CHECK(mufu::evaluate(mufu::rsqrt, 0x40800000).is_exact_one);
   CHECK_FALSE(mufu::evaluate(mufu::rsqrt, 0x40000000).is_exact_one);
   CHECK(mufu::evaluate(mufu::tanh, 0x41000000).special == mufu::Special::one);

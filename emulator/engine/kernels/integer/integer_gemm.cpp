@@ -270,9 +270,6 @@ class Kernel {
   bool saturates_;
 };
 
-/// Is it a byte that is no signed one?
-bool is_unsigned_byte(const Format& f) { return !f.has_sign && formats::bits(f) == 8; }
-
 const IntegerTiles* tiles_for([[maybe_unused]] const MatrixInstruction& instruction,
                               [[maybe_unused]] VectorSet set) {
   const IntegerTiles* found = nullptr;
@@ -284,6 +281,9 @@ const IntegerTiles* tiles_for([[maybe_unused]] const MatrixInstruction& instruct
   }
   if constexpr (compiles_arm) {
     if (set != VectorSet::neon) return nullptr;
+    const auto is_unsigned_byte = [](const Format& f) {
+      return !f.has_sign && formats::bits(f) == 8;
+    };
     if (!is_unsigned_byte(instruction.a) && !is_unsigned_byte(instruction.b))
       found = integer_tiles_neondots();
     if (found == nullptr) found = integer_tiles_neon();
