@@ -247,7 +247,7 @@ std::string ColumnShape::text() const {
 RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
                        const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
   const auto sizes = sizes_of(input, normalised_dimensions);
-  const std::size_t rows = sizes.first, size = sizes.second;
+  const std::size_t rows = sizes.rows, size = sizes.size;
   constexpr std::size_t most_exact_count = std::size_t{1} << 24;
   const bool in_vectors = size % vector == 0 && size <= most_exact_count &&
                           starts_vectors(&input) && starts_vectors(weight) && starts_vectors(bias);
@@ -282,7 +282,7 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
                                     bool wants_columns, int threads,
                                     const std::optional<ColumnShape>& columns) {
   const auto sizes = sizes_of(input, normalised_dimensions);
-  const std::size_t rows = sizes.first, size = sizes.second;
+  const std::size_t rows = sizes.rows, size = sizes.size;
   const NumberView gradients(gradient), numbers(input);
   const NumberView reciprocals(reciprocal);
   std::optional<NumberView> means, weights;

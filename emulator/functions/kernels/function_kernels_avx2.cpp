@@ -57,9 +57,9 @@ struct CoefficientLookup<Avx2> {
       return at;
     };
     const auto two = [&](int i, int j) __attribute__((always_inline)) {
-      const __m128i first = _mm_loadl_epi64(at(table, place(i)));
+      const __m128i low = _mm_loadl_epi64(at(table, place(i)));
       return _mm_castps_si128(
-          _mm_loadh_pi(_mm_castsi128_ps(first),
+          _mm_loadh_pi(_mm_castsi128_ps(low),
                        static_cast<const __m64*>(static_cast<const void*>(at(table, place(j))))));
     };
     // Words of one kind come together within 128 bits.

@@ -10,6 +10,7 @@
 #include "emulator/operators/row_norms.hpp"
 #include "emulator/operators/softmax.hpp"
 #include "emulator/replay/replay.hpp"
+#include "tests/catch.hpp"
 #include "tests/emulator/operators/recorded_calls.hpp"
 
 // Reductions, softmax, normalisations, losses, pooling and draws against recorded calls of PyTorch,

@@ -1,6 +1,5 @@
 #include "emulator/replay/replay.hpp"
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
