@@ -90,7 +90,7 @@ std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, dou
   for (const PlanResult& found : result.plans) {
     if (found.mismatches == 0) plans.push_back(found.plan);
   }
-  std::ranges::stable_partition(plans, is_one_chain);
+  std::stable_partition(plans.begin(), plans.end(), is_one_chain);
   return plans;
 }
 
