@@ -116,12 +116,6 @@ def test_block_scales_go_through_the_instruction(rng, name):
     assert guardbit.matmul(qa.codes, qb.codes, scale_a=qa.scales, scale_b=qb.scales, alpha=alpha).tobytes() == d.tobytes()
     half = guardbit.matmul(qa, qb, out_dtype="bf16")
     assert half.tobytes() == guardbit.cast(d, "bf16").tobytes()
-    # The epilogue is a plan's: of the sums times an identity, whose products are exact, it makes the same.
-    c, bias = rng.standard_normal((20, 30)).astype(np.float32), rng.standard_normal(30).astype(np.float32)
-    factor = float(np.float32(qa.tensor_scale or 1) * np.float32(qb.tensor_scale or 1))
-    sums = guardbit.matmul(qa.codes, qb.codes, scale_a=qa.scales, scale_b=qb.scales)
-    same = guardbit.matmul(sums, np.eye(30, dtype=np.float32), c, plan="simt/fma.fp32 d=bf16", alpha=1.5 * factor, beta=0.25, bias=bias)
-    assert guardbit.matmul(qa, qb, c, bias=bias, alpha=1.5, beta=0.25, out_dtype="bf16").tobytes() == same.tobytes()
 
 
 def test_block_scales_are_those_of_single_executions(rng):
@@ -141,9 +135,7 @@ def test_block_scales_are_those_of_single_executions(rng):
     (lambda a, b, x: guardbit.matmul(a, b, arch="sm_90"), "arch: no instruction of sm_90 multiplies e2m1 by e2m1"),
     (lambda a, b, x: guardbit.matmul(a, b, arch="nonsense"), "arch: unknown machine 'nonsense'"),
     (lambda a, b, x: guardbit.matmul(a, b, plan="simt/fma.fp32 d=fp32"), "plan: is not taken beside block scales"),
-    (lambda a, b, x: guardbit.matmul(a, b, x), "c: shape (16, 64) is not that of the product, (16, 16)"),
-    (lambda a, b, x: guardbit.matmul(a, b, bias=x[0]), "bias"),
-    (lambda a, b, x: guardbit.matmul(a, b, beta=2.0), "there is a beta, so c is needed"),
+    (lambda a, b, x: guardbit.matmul(a, b, x), "c: is not taken beside block scales"),
     (lambda a, b, x: guardbit.matmul(a, b, scale_a=a.scales), "scale_a: a is of Blocks"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales[:3], scale_b=b.scales), "scale_a: shape (3, 4) does not fit"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales, scale_b=b.scales[:1]), "scale_b: (1, 16) scales in ue4m3 fit no block format"),

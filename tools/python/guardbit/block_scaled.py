@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .arrays import Codes, empty_codes, format_name, from_codes, library_of, output, to_numpy, view
+from .arrays import Codes, empty_codes, format_name, from_codes, library_of, output, to_numpy
 from .casting import Blocks, block_formats
 from .catalogue import instructions
 from .tables import Record
@@ -91,16 +91,11 @@ def matmul(
     *,
     arch: str,
     out_dtype: Any,
-    c: Any,
-    bias: Any,
     alpha: float | None,
-    beta: float | None,
     engine: str,
     threads: int,
 ) -> Any:
-    """alpha * a @ b + beta * c + bias: one ascending chain over K in FP32, then what a plan's epilogue does in FP32 with the sums, alpha
-    times the scales of the tensors, c and bias, rounded to `out_dtype`.
-    """
+    """alpha * a @ b: one ascending chain over K in FP32, times alpha and the scales of the tensors in FP32, rounded to `out_dtype`."""
     a_codes, a_format, a_scales, of_scale, size, a_tensor = _operand(a, scale_a, -1, "a")
     b_codes, b_format, b_scales, of_b_scale, b_size, b_tensor = _operand(b, scale_b, -2, "b")
     if (of_scale, size) != (of_b_scale, b_size):
@@ -138,25 +133,12 @@ def matmul(
         sums = result
     whole = sums.reshape(down, across, m, n).swapaxes(1, 2).reshape(down * m, across * n)[:rows, :columns]
     to = "fp32" if out_dtype is None else format_name(out_dtype, "out_dtype")
+    codes = empty_codes((rows * columns, 1), to)
+    # The epilogue of a plan: the sums times 1, which is exact, times alpha in FP32, rounded to the result's format.
+    column = _core.Array.view(np.ascontiguousarray(whole).reshape(-1, 1), "fp32", "d")
+    one = _core.Array.view(np.full((1, 1), 0x3F800000, np.uint32), "fp32", "one")
     factor = a_tensor * b_tensor * (1.0 if alpha is None else alpha)
-    codes = _epilogue(whole, to, c, bias, factor, beta, threads)
+    _core.multiply(_core.ProductArrays(column, one, None, None, None, None, False), _core.with_output("simt/fma.fp32 d=fp32", to), factor, None,
+                   "auto", threads, output(codes, to, "out"))
+    codes = codes.reshape(rows, columns)
     return from_codes(codes, to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))
-
-
-def _epilogue(sums: np.ndarray, to: str, c: Any, bias: Any, alpha: float, beta: float | None, threads: int) -> np.ndarray:
-    """A plan's epilogue alone: each row of sums is a product of its own, 1 times the row, which is exact."""
-    rows, columns = sums.shape
-    ones = _core.Array.view(np.broadcast_to(np.uint32(0x3F800000), (rows, 1, 1)), "fp32", "one")
-    addend = None
-    if c is not None:
-        c_codes, of = to_numpy(c, "c")
-        try:
-            c_codes = np.broadcast_to(c_codes, sums.shape)
-        except ValueError:
-            raise ValueError(f"c: shape {c_codes.shape} is not that of the product, {sums.shape}") from None
-        addend = _core.Array.view(c_codes.reshape(rows, 1, columns), of, "c")
-    operand = _core.Array.view(np.ascontiguousarray(sums).reshape(rows, 1, columns), "fp32", "d")
-    arrays = _core.ProductArrays(ones, operand, addend, None if bias is None else view(bias, "bias"), None, None, False)
-    codes = empty_codes((rows, 1, columns), to)
-    _core.multiply(arrays, _core.with_output("simt/fma.fp32 d=fp32", to), alpha, beta, "auto", threads, output(codes, to, "out"))
-    return codes.reshape(rows, columns)

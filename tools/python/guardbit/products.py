@@ -87,19 +87,18 @@ def matmul(
 
     Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=0`), or codes with
     `scale_a` and `scale_b` in E8M0 or E4M3. They go through one ascending chain of the block-scaled instruction of `arch` (default sm_100); the
-    FP32 sum is multiplied by alpha and the scales of the tensors, c and bias are added in FP32, and it is rounded to `out_dtype` (default fp32).
+    FP32 sum is multiplied by alpha and the scales of the tensors, and rounded to `out_dtype` (default fp32).
 
     Operands are read where they lie. Returns an array of a's library; a on a GPU is copied to the host and the result back.
     """
     if block_scaled.has_block_scales(a, b, scale_a, scale_b):
-        given = {"plan": plan, "like": like, "dtype": dtype, "out": out}
+        given = {"c": c, "plan": plan, "like": like, "beta": beta, "bias": bias, "dtype": dtype, "out": out}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name}: is not taken beside block scales")
         if tf32 or sparse:
             raise ValueError(f"{'tf32' if tf32 else 'sparse'}: is not taken beside block scales")
-        return block_scaled.matmul(a, b, scale_a, scale_b, arch=arch or "sm_100", out_dtype=out_dtype, c=c, bias=bias, alpha=alpha, beta=beta,
-                                   engine=engine, threads=threads)
+        return block_scaled.matmul(a, b, scale_a, scale_b, arch=arch or "sm_100", out_dtype=out_dtype, alpha=alpha, engine=engine, threads=threads)
     (a_codes, a_format), (b_codes, b_format) = to_numpy(a, "a"), to_numpy(b, "b")
     if dtype is not None:
         a_format = b_format = format_name(dtype, "dtype")
