@@ -30,8 +30,10 @@ check_units_by_clang_tidy() {
   local folders
   folders=$(IFS='|'; echo "$*")
   # Experiments only describe numbers. Eigen's product is compiled once for each instruction set.
+  # Functions, operators and replays have no time here: .ci/full takes them.
   sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/units/compile_commands.json | sort -u |
-    grep -E "^$PWD/(build/units/)?($folders)/" | grep -vE '/experiments/(suite|training/eigen_product)' |
+    grep -E "^$PWD/(build/units/)?($folders)/" |
+      grep -vE '/experiments/(suite|training/eigen_product)|emulator/(functions|operators|replay)/|files_(functions|operators|replay)' |
     xargs -r -n 1 -P "$(nproc)" clang-tidy-14 -p build/units "${tidy_options[@]}" --checks=-bugprone-suspicious-include \
       --header-filter='/(formats|emulator|experiments)/.*\.[hc]pp$'
 }
