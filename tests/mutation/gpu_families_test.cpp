@@ -136,7 +136,7 @@ std::vector<Subject> sparse_subjects() {
 }  // namespace
 
 TEST_CASE("the input families of the GPU notice the observable changes of some instructions") {
-  constexpr std::size_t every = 25;
+  constexpr std::size_t every = 18;
   CHECK(check_subjects(every) >= 3);
 }
 

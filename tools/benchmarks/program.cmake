@@ -26,7 +26,7 @@ function(guardbit_eigen_functions variant)
   target_include_directories(guardbit_eigen_functions_${variant} SYSTEM PRIVATE ${eigen_includes})
   target_compile_definitions(guardbit_eigen_functions_${variant} PRIVATE
     NDEBUG Eigen=Eigen_functions_${variant} GUARDBIT_EIGEN=functions_${variant})
-  target_compile_options(guardbit_eigen_functions_${variant} PRIVATE -O3 -fno-sanitize=all -w ${ARGN})
+  target_compile_options(guardbit_eigen_functions_${variant} PRIVATE -O3 -fno-sanitize=all -w ${no_mmx} ${ARGN})
   target_sources(guardbit_benchmark PRIVATE $<TARGET_OBJECTS:guardbit_eigen_functions_${variant}>)
 endfunction()
 guardbit_eigen_functions(baseline)

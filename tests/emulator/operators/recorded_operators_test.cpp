@@ -186,7 +186,7 @@ TEST_CASE("Recorded operators in FP32, FP16 and BF16", "[shared]") {
   }
 }
 
-TEST_CASE("Recorded operators: large, split, strided reductions; draws of the generator",
+TEST_CASE("Recorded operators: large, split, strided reductions, draws of the generator",
           "[shared]") {
   auto recording = shared_recording("reductions");
   if (!recording) return;
