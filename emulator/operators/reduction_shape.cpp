@@ -154,29 +154,30 @@ std::string ReductionShape::text() const {
   return text + (shared.empty() ? ", one thread an output" : ", split over " + shared);
 }
 
-std::int64_t place_of(std::span<const ReducedDimension> dimensions, std::int64_t index) {
-  std::int64_t place = 0;
+namespace {
+
+/// Where the element of that number lies, if each dimension, the first one fastest, takes such
+/// steps.
+std::int64_t steps_to(std::span<const ReducedDimension> dimensions, std::int64_t index,
+                      std::int64_t ReducedDimension::*step) {
+  std::int64_t steps = 0;
   for (const ReducedDimension& d : dimensions) {
-    place += index % d.size * d.place;
+    steps += index % d.size * (d.*step);
     index /= d.size;
   }
-  return place;
+  return steps;
+}
+
+}  // namespace
+
+std::int64_t place_of(std::span<const ReducedDimension> dimensions, std::int64_t index) {
+  return steps_to(dimensions, index, &ReducedDimension::place);
 }
 std::int64_t address_of(std::span<const ReducedDimension> dimensions, std::int64_t index) {
-  std::int64_t address = 0;
-  for (const ReducedDimension& d : dimensions) {
-    address += index % d.size * d.stride;
-    index /= d.size;
-  }
-  return address;
+  return steps_to(dimensions, index, &ReducedDimension::stride);
 }
 std::int64_t result_of(std::span<const ReducedDimension> dimensions, std::int64_t index) {
-  std::int64_t place = 0;
-  for (const ReducedDimension& d : dimensions) {
-    place += index % d.size * d.result_stride;
-    index /= d.size;
-  }
-  return place;
+  return steps_to(dimensions, index, &ReducedDimension::result_stride);
 }
 
 }  // namespace guardbit::emulator::operators
