@@ -1,8 +1,5 @@
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -10,7 +7,7 @@
 #include "emulator/replay/recording.hpp"
 #include "emulator/replay/replay.hpp"
 #include "tests/catch.hpp"
-#include "tests/places.hpp"
+#include "tests/emulator/operators/recorded_calls.hpp"
 
 // Attention against recorded calls of PyTorch's backends; kernels that differ in one rule must not
 // give the recorded bits.
@@ -50,17 +47,6 @@ std::vector<Judged> judge_attention(const Recording& recording) {
     if (is_attention(call)) judged.push_back({&call, emulator::replay::replay_call(call, context)});
   }
   return judged;
-}
-
-/// The decompressed copy of a shared recording; empty where there is none.
-std::string shared_recording(const std::string& name) {
-  const char* const place = std::getenv("GUARDBIT_SHARED");
-  const std::filesystem::path shared = place != nullptr ? place : "../shared";
-  const auto packed = shared / "recordings" / (name + ".safetensors.xz");
-  if (!std::filesystem::exists(packed)) return "";
-  const auto file = std::filesystem::temp_directory_path() / ("guardbit_" + name + ".safetensors");
-  const std::string command = "xz -dc '" + packed.string() + "' >'" + file.string() + "'";
-  return std::system(command.c_str()) == 0 ? file.string() : "";
 }
 
 /// What a call without bias and dropout asks for.
@@ -219,14 +205,10 @@ void check_wrong_kernels(const Recording& recording) {
 }  // namespace
 
 TEST_CASE("Attention: the shared recording of three backends", "[shared]") {
-  const std::string file = shared_recording("attention");
-  if (file.empty()) {
-    std::cout << "SKIPPED: no recordings (GUARDBIT_SHARED or ../shared), or no xz\n";
-    return;
-  }
-  const Recording recording = emulator::replay::read_recording(file);
+  const auto recording = shared_recording("attention");
+  if (!recording) return;
   int differing = 0, unordered = 0, exact = 0;
-  for (const Judged& x : judge_attention(recording)) {
+  for (const Judged& x : judge_attention(*recording)) {
     INFO(x.call->op << ": " << x.result.plan);
     differing += x.result.status == Status::differs;
     unordered += x.result.status == Status::unordered;
@@ -238,8 +220,7 @@ TEST_CASE("Attention: the shared recording of three backends", "[shared]") {
   CHECK(differing == 1);
   CHECK(exact + unordered == 97);
   CHECK(unordered >= 14);
-  check_wrong_kernels(recording);
-  std::filesystem::remove(file);
+  check_wrong_kernels(*recording);
 }
 
 }  // namespace guardbit::tests
