@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "emulator/operators/array_math.hpp"
@@ -89,6 +90,30 @@ Moments merged_rows(Moments a, Moments b) {
           a.count + b.count};
 }
 
+/// A block's rows take the accumulators of each thread, then one another; the rows of the last
+/// block take what the blocks have, and one another. `slots` has the accumulators of all threads,
+/// the first one of each first.
+template <class Value, class OfAccumulators, class OfRows>
+Value over_pixels(const PixelShape& shape, const std::vector<Value>& slots,
+                  const OfAccumulators& of_accumulators, const OfRows& of_rows) {
+  std::vector<Value> blocks;
+  for (std::size_t b = 0; b < shape.blocks; ++b) {
+    std::vector<Value> rows(shape.rows);
+    for (std::size_t y = 0; y < shape.rows; ++y) {
+      const std::size_t t = b * shape.rows + y;
+      rows[y] = slots[t];
+      for (std::size_t k = 1; k < pixel_accumulators; ++k)
+        rows[y] = of_accumulators(rows[y], slots[k * shape.threads() + t]);
+    }
+    blocks.push_back(halved(std::span(rows), of_rows));
+  }
+  if (blocks.size() == 1) return blocks[0];
+  std::vector<Value> rows(shape.rows);
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    rows[b % rows.size()] = of_rows(rows[b % rows.size()], blocks[b]);
+  return halved(std::span(rows), of_rows);
+}
+
 Moments moments_of_pixels(const PixelShape& shape, std::span<const float> channel) {
   std::vector<Moments> slots(shape.threads() * pixel_accumulators);
   for (std::size_t i = 0; i < channel.size(); ++i) {
@@ -97,40 +122,12 @@ Moments moments_of_pixels(const PixelShape& shape, std::span<const float> channe
     const float mean = std::fma(delta, 1.0F / count, own.mean);
     own = {mean, delta * (channel[i] - mean) + own.squares, count};
   }
-  std::vector<Moments> blocks;
-  for (std::size_t b = 0; b < shape.blocks; ++b) {
-    std::vector<Moments> rows(shape.rows);
-    for (std::size_t y = 0; y < shape.rows; ++y) {
-      const std::size_t t = b * shape.rows + y;
-      rows[y] = slots[t];
-      for (std::size_t k = 1; k < pixel_accumulators; ++k)
-        rows[y] = merged_accumulators(rows[y], slots[k * shape.threads() + t]);
-    }
-    blocks.push_back(halved(std::span(rows), merged_rows));
-  }
-  if (blocks.size() == 1) return blocks[0];
-  std::vector<Moments> rows(shape.rows);
-  for (std::size_t b = 0; b < blocks.size(); ++b)
-    rows[b % rows.size()] = merged_rows(rows[b % rows.size()], blocks[b]);
-  return halved(std::span(rows), merged_rows);
+  return over_pixels(shape, slots, merged_accumulators, merged_rows);
 }
 
-float sum_of_pixels(const PixelShape& shape, std::vector<float> slots) {
-  std::vector<float> blocks;
-  for (std::size_t b = 0; b < shape.blocks; ++b) {
-    std::vector<float> rows(shape.rows);
-    for (std::size_t y = 0; y < shape.rows; ++y) {
-      const std::size_t t = b * shape.rows + y;
-      rows[y] = slots[t];
-      for (std::size_t k = 1; k < pixel_accumulators; ++k)
-        rows[y] += slots[k * shape.threads() + t];
-    }
-    blocks.push_back(halved_sum(rows));
-  }
-  if (blocks.size() == 1) return blocks[0];
-  std::vector<float> rows(shape.rows);
-  for (std::size_t b = 0; b < blocks.size(); ++b) rows[b % rows.size()] += blocks[b];
-  return halved_sum(rows);
+float sum_of_pixels(const PixelShape& shape, const std::vector<float>& slots) {
+  const auto sum = std::plus<float>();
+  return over_pixels(shape, slots, sum, sum);
 }
 
 /// Two stages in which every value that moves between lanes is rounded to the tensor's type.
