@@ -18,10 +18,6 @@ struct ChannelNormGradients {
   Tensor weight, bias;
   std::string plan;
 };
-/// A size or layout whose order is not known.
-struct UnknownShape {
-  std::string reason;
-};
 
 ChannelNormResult group_norm(const Tensor& input, const Tensor* weight, const Tensor* bias,
                              std::int64_t groups, double epsilon);

@@ -119,6 +119,13 @@ std::int64_t integer_of(double number) {
 
 }  // namespace
 
+std::size_t dimension_of(const Tensor& tensor, std::int64_t dimension) {
+  const std::int64_t rank = std::max<std::int64_t>(tensor.rank(), 1);
+  if (dimension < -rank || dimension >= rank)
+    throw UnknownShape{"dimension " + std::to_string(dimension) + " of " + std::to_string(rank)};
+  return static_cast<std::size_t>(dimension < 0 ? dimension + rank : dimension);
+}
+
 Dimensions contiguous_stride(const Dimensions& shape) {
   Dimensions stride(shape.size());
   std::int64_t next = 1;

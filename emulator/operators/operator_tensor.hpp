@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "formats/format.hpp"
@@ -38,6 +39,14 @@ struct Tensor {
   std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
   int element_bytes() const { return formats::container_bits(type) / 8; }
 };
+
+/// Thrown where an operator has no rule for what it is given: a size or layout whose order is not
+/// known, a dimension that is not there.
+struct UnknownShape {
+  std::string reason;
+};
+/// The number of a dimension that may be counted from the last one (-1); a scalar has one.
+std::size_t dimension_of(const Tensor& tensor, std::int64_t dimension);
 
 /// The strides of a tensor of that shape without gaps.
 Dimensions contiguous_stride(const Dimensions& shape);

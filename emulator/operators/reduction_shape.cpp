@@ -69,7 +69,8 @@ ReductionWalk walk_of_reduction(const Tensor& input, Dimensions dimensions, bool
   const auto rank = input.shape.size();
   std::vector<bool> is_reduced(rank, dimensions.empty());
   for (const std::int64_t d : dimensions) {
-    if (rank > 0) is_reduced[static_cast<std::size_t>(d < 0 ? d + input.rank() : d)] = true;
+    const std::size_t place = dimension_of(input, d);
+    if (rank > 0) is_reduced[place] = true;
   }
   ReductionWalk walk;
   const Dimensions places = contiguous_stride(input.shape);

@@ -130,7 +130,7 @@ Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
 
 Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
   if (input.rank() == 0) return {input, "one element"};
-  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + input.rank() : dimension);
+  const auto d = dimension_of(input, dimension);
   const std::int64_t size = input.shape[d];
   std::int64_t inner = 1;
   for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
@@ -175,8 +175,7 @@ Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int
 }
 
 Sorted sorted(const Tensor& input, std::int64_t dimension, bool is_descending) {
-  const auto rank = std::max<std::int64_t>(input.rank(), 1);
-  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + rank : dimension);
+  const auto d = dimension_of(input, dimension);
   const std::int64_t size = input.rank() == 0 ? 1 : input.shape[d];
   std::int64_t inner = 1;
   for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];

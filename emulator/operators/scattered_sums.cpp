@@ -122,7 +122,7 @@ ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, s
 
 ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
                        const Tensor& source, double factor, const Tensor* recorded) {
-  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + input.rank() : dimension);
+  const auto d = dimension_of(input, dimension);
   const std::vector<std::int64_t> all = integers_of(indices);
   const NumberView starts(input), sources(source);
   std::int64_t inner = 1;

@@ -77,7 +77,7 @@ struct Rows {
 Rows rows_of(const Tensor& tensor, std::int64_t dimension) {
   Rows rows;
   if (tensor.rank() == 0) return rows;
-  const auto d = static_cast<std::size_t>(dimension < 0 ? dimension + tensor.rank() : dimension);
+  const auto d = dimension_of(tensor, dimension);
   rows.size = tensor.shape[d];
   for (std::size_t i = d + 1; i < tensor.shape.size(); ++i) rows.inner *= tensor.shape[i];
   rows.count = rows.size == 0 ? 0 : tensor.count() / rows.size;

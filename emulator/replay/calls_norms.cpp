@@ -152,25 +152,15 @@ Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
   });
 }
 
-/// A size that no order is known for is a call without a model.
-template <Answer (*answer)(const Call&, Context&)>
-Answer of_known_shape(const Call& call, Context& context) {
-  try {
-    return answer(call, context);
-  } catch (const ops::UnknownShape& unknown) {
-    return unmodelled(unknown.reason);
-  }
-}
-
 constexpr std::array handlers = {
     Handler{"aten._fused_rms_norm", rms_norm},
     Handler{"aten._fused_rms_norm_backward", rms_norm_gradients},
-    Handler{"aten.cudnn_batch_norm", of_known_shape<cudnn_batch_norm>},
-    Handler{"aten.cudnn_batch_norm_backward", of_known_shape<cudnn_batch_norm_gradients>},
-    Handler{"aten.native_batch_norm", of_known_shape<batch_norm>},
-    Handler{"aten.native_batch_norm_backward", of_known_shape<batch_norm_gradients>},
-    Handler{"aten.native_group_norm", of_known_shape<group_norm>},
-    Handler{"aten.native_group_norm_backward", of_known_shape<group_norm_gradients>},
+    Handler{"aten.cudnn_batch_norm", cudnn_batch_norm},
+    Handler{"aten.cudnn_batch_norm_backward", cudnn_batch_norm_gradients},
+    Handler{"aten.native_batch_norm", batch_norm},
+    Handler{"aten.native_batch_norm_backward", batch_norm_gradients},
+    Handler{"aten.native_group_norm", group_norm},
+    Handler{"aten.native_group_norm_backward", group_norm_gradients},
     Handler{"aten.native_layer_norm", layer_norm},
     Handler{"aten.native_layer_norm_backward", layer_norm_gradients},
 };

@@ -125,6 +125,8 @@ Answer answer_of(const Call& call, Context& context) {
     return handler->answer(call, context);
   } catch (const UnknownArguments& unknown) {
     return unmodelled(unknown.reason);
+  } catch (const operators::UnknownShape& unknown) {
+    return unmodelled(unknown.reason);
   }
 }
 

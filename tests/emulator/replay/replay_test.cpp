@@ -70,6 +70,23 @@ TEST_CASE("Replay: a sum that is right and one that is not") {
   CHECK(replay.summary.outputs_exact == 3);
 }
 
+TEST_CASE("Replay: a dimension that is not there has no model") {
+  RecordingFile file("replay_dimension");
+  const std::string x = file.fp32({0, 1, 2});
+  std::string calls;
+  for (const std::string dimension : {"1", "-2", "7", "-9", "4611686018427387904"}) {
+    for (const std::string& made :
+         {call("aten.cumsum.default", x + "," + dimension, x),
+          call("aten._softmax.default", x + "," + dimension + ", false", x),
+          call("aten.sort.default", x + "," + dimension, "[" + x + "," + x + "]"),
+          call("aten.sum.dim_IntList", x + ",[" + dimension + "]", x)})
+      calls += (calls.empty() ? "" : ",") + made;
+  }
+  const Replay replay = replayed(file.write(calls));
+  REQUIRE(replay.calls.size() == 20);
+  for (const auto& one : replay.calls) CHECK(one.status == Status::unmodelled);
+}
+
 TEST_CASE("Replay: an operator without a model stops nothing") {
   RecordingFile file("replay_unknown");
   const std::string x = file.fp32({4}), two = file.fp32({2});
