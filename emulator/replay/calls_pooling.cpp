@@ -49,6 +49,18 @@ ops::Scales scales_of(const Call& call, std::size_t first) {
   return scales;
 }
 
+/// Of the result, as the recording has it where it has one.
+ops::Pair size_of_result(const Call& call) {
+  const ops::Pair size = pair_of(call, 1, "output_size", {});
+  for (const Tensor* recorded : tensors_of(call.out)) {
+    const std::int64_t rank = images(*recorded).rank();
+    const auto last = recorded->shape.begin() + rank - 1;
+    if (*(last - 1) != size.rows || *last != size.columns)
+      throw UnknownArguments{"the recorded result has another size"};
+  }
+  return size;
+}
+
 Answer in_no_order(std::string reason) {
   return {.results = {}, .plan = std::move(reason), .status = Status::unordered};
 }
@@ -77,9 +89,9 @@ Answer average_pool_gradient(const Call& call, Context&) {
                   "windows in order");
 }
 Answer adaptive_average_pool(const Call& call, Context&) {
-  return computed({ops::adaptive_average_pool(images(call.tensor(0, "self")),
-                                              pair_of(call, 1, "output_size", {}))},
-                  "rows of a window in order, two divisions");
+  return computed(
+      {ops::adaptive_average_pool(images(call.tensor(0, "self")), size_of_result(call))},
+      "rows of a window in order, two divisions");
 }
 Answer adaptive_average_pool_gradient(const Call& call, Context&) {
   auto result = ops::adaptive_average_pool_gradient(images(call.tensor(0, "grad_output")),
@@ -88,8 +100,8 @@ Answer adaptive_average_pool_gradient(const Call& call, Context&) {
   return computed({std::move(result)}, "one window an element, two divisions");
 }
 Answer upsample_nearest(const Call& call, Context&) {
-  return computed({ops::upsample_nearest(images(call.tensor(0, "self")),
-                                         pair_of(call, 1, "output_size", {}), scales_of(call, 2))},
+  return computed({ops::upsample_nearest(images(call.tensor(0, "self")), size_of_result(call),
+                                         scales_of(call, 2))},
                   "one element each");
 }
 Answer upsample_nearest_gradient(const Call& call, Context&) {
@@ -100,7 +112,7 @@ Answer upsample_nearest_gradient(const Call& call, Context&) {
 }
 Answer upsample_bilinear(const Call& call, Context&) {
   return computed(
-      {ops::upsample_bilinear(images(call.tensor(0, "self")), pair_of(call, 1, "output_size", {}),
+      {ops::upsample_bilinear(images(call.tensor(0, "self")), size_of_result(call),
                               call.boolean(2, "align_corners", false), scales_of(call, 3))},
       "four neighbours");
 }

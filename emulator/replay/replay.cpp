@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "emulator/replay/calls.hpp"
@@ -127,6 +129,10 @@ Answer answer_of(const Call& call, Context& context) {
     return unmodelled(unknown.reason);
   } catch (const operators::UnknownShape& unknown) {
     return unmodelled(unknown.reason);
+  } catch (const std::logic_error&) {  // a list that is too short, a size that no array has
+    return unmodelled("arguments that the operator cannot have");
+  } catch (const std::bad_alloc&) {
+    return unmodelled("arguments that ask for more memory than there is");
   }
 }
 

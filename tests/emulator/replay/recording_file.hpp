@@ -30,6 +30,15 @@ class RecordingFile {
     return add(formats::fp32, codes);
   }
   std::string fp16(const std::vector<std::uint16_t>& codes) { return add(formats::fp16, codes); }
+  /// An image of one row of zeros, for operators of three dimensions.
+  std::string fp32_image(std::int64_t columns) {
+    const std::string name = "t" + std::to_string(tensors_.size()), n = std::to_string(columns);
+    tensors_.push_back(
+        formats::tensor_of_codes(name, formats::fp32, formats::Packing::container, {1, 1, columns},
+                                 std::vector<std::uint32_t>(static_cast<std::size_t>(columns))));
+    return R"({"tensor": ")" + name + R"(", "shape": [1, 1, )" + n + R"(], "stride": [)" + n +
+           ", " + n + ", 1]}";
+  }
 
   /// `calls`: JSON, without the brackets of the list.
   std::string write(const std::string& calls, const std::string& version = "2.11.0+cu130") {
