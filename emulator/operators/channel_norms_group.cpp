@@ -30,6 +30,8 @@ struct Sizes {
   std::size_t in_group() const { return channels / groups; }
 };
 Sizes sizes_of(const Tensor& input, std::int64_t groups) {
+  if (groups < 1 || input.rank() < 2 || input.shape[1] % groups != 0)
+    throw UnknownShape{"groups that do not divide the channels"};
   Sizes sizes{static_cast<std::size_t>(input.shape[0]), static_cast<std::size_t>(input.shape[1]), 1,
               static_cast<std::size_t>(groups)};
   for (std::size_t d = 2; d < input.shape.size(); ++d)

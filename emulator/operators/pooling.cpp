@@ -43,6 +43,7 @@ std::int64_t pooled_size(std::int64_t input, std::int64_t size, std::int64_t str
                          std::int64_t padding, std::int64_t dilation, bool rounds_up) {
   const std::int64_t room =
       input + 2 * padding - dilation * (size - 1) - 1 + (rounds_up ? stride - 1 : 0);
+  if (room < 0) throw UnknownShape{"a window that is larger than the image"};
   std::int64_t count = room / stride + 1;
   if (rounds_up && (count - 1) * stride >= input + padding) --count;
   return count;

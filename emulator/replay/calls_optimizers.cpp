@@ -16,10 +16,14 @@ float number_in(const Tensor& tensor) {
   return operators::numbers_of(tensor)[0];
 }
 
-/// The lists of a call, each with a tensor for every parameter.
+/// The lists of a call, each with a tensor for every parameter; but for the first ones, which are
+/// required, they may be empty.
 struct Lists {
   std::vector<std::string> names;
   std::vector<std::vector<Tensor>> tensors;
+  std::size_t required = 0;
+
+  bool is_absent(std::size_t k) const { return k >= required && tensors[k].empty(); }
 };
 
 std::vector<Tensor> optional_list(const Call& call, std::size_t position, std::string_view name) {
@@ -43,7 +47,7 @@ Answer each_parameter(const Call& call, const Lists& lists, OptimizerParameters 
   for (std::size_t i = 0; i < count; ++i) {
     std::array<std::optional<Tensor>, 5> state;
     for (std::size_t k = 0; k < lists.tensors.size(); ++k) {
-      if (lists.tensors[k].empty()) continue;
+      if (lists.is_absent(k)) continue;
       if (lists.tensors[k].size() != count) throw UnknownArguments{"lists of different lengths"};
       state[k] = lists.tensors[k][i];
       if (state[k]->count() != state[0]->count() || !operators::is_working_type(state[k]->type))
@@ -59,7 +63,7 @@ Answer each_parameter(const Call& call, const Lists& lists, OptimizerParameters 
     results[4].push_back(std::move(after.greatest));
   }
   for (std::size_t k = 0; k < lists.tensors.size(); ++k) {
-    if (lists.tensors[k].empty()) continue;
+    if (lists.is_absent(k)) continue;
     // A gradient changes only where a scale was taken out of it.
     if (k == 1 && !parameters.grad_scale && !call.written.contains("grads")) continue;
     answer.changed.push_back(lists.names[k]);
@@ -87,7 +91,8 @@ Answer adam(const Call& call, Context& context) {
   Lists lists{{"self", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"},
               {call.tensors(0, "self"), call.tensors(1, "grads"), call.tensors(2, "exp_avgs"),
                call.tensors(3, "exp_avg_sqs"),
-               amsgrad ? call.tensors(4, "max_exp_avg_sqs") : std::vector<Tensor>()}};
+               amsgrad ? call.tensors(4, "max_exp_avg_sqs") : std::vector<Tensor>()},
+              amsgrad ? 5U : 4U};
   Answer answer = each_parameter(call, lists, parameters, call.tensors(5, "state_steps"),
                                  [&](const OptimizerState& state, const OptimizerParameters& with) {
                                    return operators::adam_step(state, with, context.threads);
@@ -110,7 +115,8 @@ Answer sgd(const Call& call, Context& context) {
   parameters.is_first_step = call.boolean(9, "is_first_step", false);
   Lists lists{{"self", "grads", "momentum_buffer_list"},
               {call.tensors(0, "self"), call.tensors(1, "grads"),
-               optional_list(call, 2, "momentum_buffer_list")}};
+               optional_list(call, 2, "momentum_buffer_list")},
+              parameters.momentum != 0 ? 3U : 2U};
   Answer answer = each_parameter(call, lists, parameters, {},
                                  [&](const OptimizerState& state, const OptimizerParameters& with) {
                                    return operators::sgd_step(state, with, context.threads);
@@ -127,7 +133,8 @@ Answer adagrad(const Call& call, Context& context) {
   parameters.eps = call.number(7, "eps");
   parameters.maximize = call.boolean(8, "maximize", false);
   Lists lists{{"self", "grads", "state_sums"},
-              {call.tensors(0, "self"), call.tensors(1, "grads"), call.tensors(2, "state_sums")}};
+              {call.tensors(0, "self"), call.tensors(1, "grads"), call.tensors(2, "state_sums")},
+              3};
   Answer answer = each_parameter(call, lists, parameters, call.tensors(3, "state_steps"),
                                  [&](const OptimizerState& state, const OptimizerParameters& with) {
                                    return operators::adagrad_step(state, with, context.threads);

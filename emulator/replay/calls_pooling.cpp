@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "emulator/operators/pooling.hpp"
 #include "emulator/replay/calls.hpp"
 
@@ -32,6 +35,12 @@ ops::PoolingWindow window_of(const Call& call, std::size_t first, bool has_dilat
   if (window.stride.rows < 1 || window.stride.columns < 1 || window.size.rows < 1 ||
       window.size.columns < 1)
     throw UnknownArguments{"a window or stride below 1"};
+  constexpr std::int64_t most = 1 << 20;
+  for (const ops::Pair& pair : {window.size, window.stride, window.padding, window.dilation}) {
+    if (std::min(pair.rows, pair.columns) < 0 || std::max(pair.rows, pair.columns) > most)
+      throw UnknownArguments{"a window with a number that is negative or above " +
+                             std::to_string(most)};
+  }
   return window;
 }
 ops::AverageRule rule_of(const Call& call, std::size_t first) {

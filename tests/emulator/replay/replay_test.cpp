@@ -90,17 +90,23 @@ TEST_CASE("Replay: a dimension that is not there has no model") {
 TEST_CASE("Replay: arguments that an operator cannot have stop nothing") {
   RecordingFile file("replay_arguments");
   const std::string x = file.fp32({1, 2}), y = file.fp32({3, 5}), sum = file.fp32({4, 7});
-  const std::string image = file.fp32_image(4), size = "[2, 4611686018427387904]";
-  const Replay replay = replayed(
-      file.write(call("aten.convolution.default",
-                      image + "," + image + ",null,[1],[0],[],false,[0],1", image) +
-                 "," + call("aten._adaptive_avg_pool2d.default", image + "," + size, image) + "," +
-                 call("aten.upsample_nearest2d.default", image + "," + size, image) + "," +
-                 call("aten.avg_pool2d.default", image + ",[2147483648, 3],[2]", image) + "," +
-                 call("aten.add.Tensor", x + "," + y, sum)));
-  REQUIRE(replay.calls.size() == 5);
-  for (std::size_t i = 0; i < 4; ++i) CHECK(replay.calls[i].status == Status::unmodelled);
-  CHECK(replay.calls[4].status == Status::exact);
+  const std::string image = file.fp32_image(4), size = "[2, 4611686018427387904]",
+                    rates = ",0.1,0.9,0.99,0,1e-8,false,false";
+  const Replay replay = replayed(file.write(
+      call("aten.convolution.default", image + "," + image + ",null,[1],[0],[],false,[0],1",
+           image) +
+      "," + call("aten._adaptive_avg_pool2d.default", image + "," + size, image) + "," +
+      call("aten.upsample_nearest2d.default", image + "," + size, image) + "," +
+      call("aten.avg_pool2d.default", image + ",[2147483648, 3],[2]", image) + "," +
+      call("aten.max_pool2d_with_indices.default", image + ",[3, 3]", image) + "," +
+      call("aten.native_group_norm.default", image + ",null,null,1,1,4,-9,1e-5", image) + "," +
+      call("aten._fused_adam_.default", "[" + x + "],[" + y + "],[],[" + x + "],[],[]" + rates,
+           "null") +
+      "," + call("aten._fused_sgd_.default", "[" + x + "],[],[],0,0,0.1,0", "null") + "," +
+      call("aten.add.Tensor", x + "," + y, sum)));
+  REQUIRE(replay.calls.size() == 9);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(replay.calls[i].status == Status::unmodelled);
+  CHECK(replay.calls[8].status == Status::exact);
 }
 
 TEST_CASE("Replay: an operator without a model stops nothing") {
