@@ -132,10 +132,25 @@ LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient
   return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), all), "each element"};
 }
 
+namespace {
+
+/// The class of each row, or `ignored`.
+std::vector<std::int64_t> classes_of(const Tensor& input, const Tensor& target,
+                                     const Tensor* weight, std::int64_t ignored) {
+  const std::int64_t choices = input.shape.empty() ? 0 : input.shape.back();
+  std::vector<std::int64_t> classes = places_of(target, choices, ignored);
+  if (static_cast<std::int64_t>(classes.size()) * choices != input.count() ||
+      (weight != nullptr && weight->count() != choices))
+    throw UnknownShape{"targets or weights for another number of rows or classes"};
+  return classes;
+}
+
+}  // namespace
+
 NegativeLogLikelihood negative_log_likelihood(const Tensor& input, const Tensor& target,
                                               const Tensor* weight, LossReduction reduction,
                                               std::int64_t ignored) {
-  const std::vector<std::int64_t> classes = integers_of(target);
+  const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
   const NumberView numbers(input);
   const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
   const auto choices = static_cast<std::size_t>(input.shape.back());
@@ -173,7 +188,7 @@ Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& in
                                         const Tensor& target, const Tensor* weight,
                                         LossReduction reduction, std::int64_t ignored,
                                         const Tensor& total_weight) {
-  const std::vector<std::int64_t> classes = integers_of(target);
+  const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
   const std::vector<float> gradients = numbers_of(gradient);
   const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
   const InType in_type{input.type};

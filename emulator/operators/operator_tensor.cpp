@@ -199,6 +199,16 @@ std::vector<std::int64_t> integers_of(const Tensor& tensor) {
   return numbers;
 }
 
+std::vector<std::int64_t> places_of(const Tensor& tensor, std::int64_t count,
+                                    std::optional<std::int64_t> ignored) {
+  std::vector<std::int64_t> places = integers_of(tensor);
+  for (const std::int64_t place : places) {
+    if ((place < 0 || place >= count) && place != ignored)
+      throw UnknownShape{"the index " + std::to_string(place) + " of " + std::to_string(count)};
+  }
+  return places;
+}
+
 float rounded_to(const Format& type, float number) {
   if (type == formats::fp32 || number != number) return number;
   if (type == formats::fp16) return number_of_fp16(fp16_of(number));

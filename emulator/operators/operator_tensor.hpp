@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ void read_numbers(const Tensor& tensor, std::int64_t begin, std::span<float> num
 std::vector<double> doubles_of(const Tensor& tensor);
 /// Integers and booleans; floating numbers are truncated.
 std::vector<std::int64_t> integers_of(const Tensor& tensor);
+/// Integers that number one of `count` places, or are `ignored`; UnknownShape for others.
+std::vector<std::int64_t> places_of(const Tensor& tensor, std::int64_t count,
+                                    std::optional<std::int64_t> ignored = {});
 
 /// NaNs as the GPU's units make them when they convert.
 void make_unit_nans(std::span<float> numbers);

@@ -157,7 +157,9 @@ std::optional<Tensor> max_pool_gradient(const Tensor& gradient, const Tensor& in
   if (overlaps && has_channels_together(input)) return std::nullopt;
   const Images in(input.shape), out(gradient.shape);
   const NumberView gradients(gradient);
-  const std::vector<std::int64_t> places = integers_of(indices);
+  const std::vector<std::int64_t> places = places_of(indices, in.size(), -1);
+  if (indices.count() != gradient.count() || out.count != in.count)
+    throw UnknownShape{"indices or gradients for another number of windows"};
   std::vector<float> results(index(input.count()));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::int64_t image = static_cast<std::int64_t>(i) / out.size();

@@ -109,8 +109,10 @@ float chunk_squares(std::span<const float> chunk, bool in_vectors) {
 ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, std::int64_t rows,
                                 std::int64_t padding, bool scales_by_frequency,
                                 const Tensor* recorded) {
-  const std::vector<std::int64_t> all = integers_of(indices);
+  const std::vector<std::int64_t> all = places_of(indices, rows);
   const auto width = static_cast<std::size_t>(gradient.shape.back());
+  if (static_cast<std::int64_t>(all.size() * width) != gradient.count())
+    throw UnknownShape{"indices for another number of rows"};
   if (scales_by_frequency) return {std::nullopt, "scaled by frequency, not measured"};
   if (static_cast<std::int64_t>(all.size()) <= most_ordered_indices)
     return {gradient_in_chunks(gradient, all, rows, padding, width), "chunks of 32 indices"};
@@ -123,12 +125,15 @@ ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, s
 ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
                        const Tensor& source, double factor, const Tensor* recorded) {
   const auto d = dimension_of(input, dimension);
-  const std::vector<std::int64_t> all = integers_of(indices);
+  const std::vector<std::int64_t> all =
+      places_of(indices, input.shape.empty() ? 1 : input.shape[d]);
   const NumberView starts(input), sources(source);
   std::int64_t inner = 1;
   for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
   const std::int64_t size = input.shape.empty() ? 1 : input.shape[d];
   const auto taken = static_cast<std::int64_t>(all.size());
+  if (size == 0 || source.count() != input.count() / size * taken)
+    throw UnknownShape{"indices for another number of elements"};
   std::vector<std::vector<float>> terms(starts.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);

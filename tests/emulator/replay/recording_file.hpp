@@ -30,6 +30,11 @@ class RecordingFile {
     return add(formats::fp32, codes);
   }
   std::string fp16(const std::vector<std::uint16_t>& codes) { return add(formats::fp16, codes); }
+  std::string int64(const std::vector<std::int64_t>& numbers) {
+    std::vector<std::uint64_t> codes;
+    for (const std::int64_t number : numbers) codes.push_back(static_cast<std::uint64_t>(number));
+    return add(formats::int64, codes);
+  }
   /// An image of one row of zeros, for operators of three dimensions.
   std::string fp32_image(std::int64_t columns) {
     const std::string name = "t" + std::to_string(tensors_.size()), n = std::to_string(columns);

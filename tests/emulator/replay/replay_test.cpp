@@ -109,6 +109,23 @@ TEST_CASE("Replay: arguments that an operator cannot have stop nothing") {
   CHECK(replay.calls[8].status == Status::exact);
 }
 
+TEST_CASE("Replay: an index beyond what it numbers has no model") {
+  RecordingFile file("replay_index");
+  const std::string x = file.fp32({1, 2, 3}), far = file.int64({3}), below = file.int64({-5}),
+                    two = file.int64({0, 1}), one = file.fp32({4});
+  std::string calls;
+  for (const std::string& index : {far, below, two}) {
+    for (const std::string& made :
+         {call("aten.index_add.default", x + ",0," + index + "," + one, x),
+          call("aten.embedding_dense_backward.default", one + "," + index + ",3,-1,false", x),
+          call("aten.nll_loss_forward.default", x + "," + index + ",null,1,-100", one)})
+      calls += (calls.empty() ? "" : ",") + made;
+  }
+  const Replay replay = replayed(file.write(calls));
+  REQUIRE(replay.calls.size() == 9);
+  for (const auto& made : replay.calls) CHECK(made.status == Status::unmodelled);
+}
+
 TEST_CASE("Replay: an operator without a model stops nothing") {
   RecordingFile file("replay_unknown");
   const std::string x = file.fp32({4}), two = file.fp32({2});
