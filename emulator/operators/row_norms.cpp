@@ -142,11 +142,21 @@ struct Sizes {
   std::size_t rows = 1, size = 1;
 };
 Sizes sizes_of(const Tensor& input, std::size_t normalised_dimensions) {
+  if (normalised_dimensions < 1 || normalised_dimensions > input.shape.size())
+    throw UnknownShape{std::to_string(normalised_dimensions) + " dimensions of " +
+                       std::to_string(input.shape.size()) + " that are normalised"};
   Sizes sizes;
   const std::size_t first = input.shape.size() - normalised_dimensions;
   for (std::size_t d = 0; d < input.shape.size(); ++d)
     (d < first ? sizes.rows : sizes.size) *= static_cast<std::size_t>(input.shape[d]);
   return sizes;
+}
+
+/// An operand, if there is one, has so many elements.
+void require_count(const Tensor* tensor, std::size_t count) {
+  if (tensor != nullptr && tensor->count() != static_cast<std::int64_t>(count))
+    throw UnknownShape{"an operand of " + std::to_string(tensor->count()) +
+                       " elements in place of " + std::to_string(count)};
 }
 
 bool starts_vectors(const Tensor* tensor) {
@@ -248,6 +258,7 @@ RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised
                        const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
   const auto sizes = sizes_of(input, normalised_dimensions);
   const std::size_t rows = sizes.rows, size = sizes.size;
+  for (const Tensor* of_columns : {weight, bias}) require_count(of_columns, size);
   constexpr std::size_t most_exact_count = std::size_t{1} << 24;
   const bool in_vectors = size % vector == 0 && size <= most_exact_count &&
                           starts_vectors(&input) && starts_vectors(weight) && starts_vectors(bias);
@@ -283,6 +294,9 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
                                     const std::optional<ColumnShape>& columns) {
   const auto sizes = sizes_of(input, normalised_dimensions);
   const std::size_t rows = sizes.rows, size = sizes.size;
+  require_count(&gradient, rows * size);
+  require_count(weight, size);
+  for (const Tensor* of_rows : {mean, &reciprocal}) require_count(of_rows, rows);
   const NumberView gradients(gradient), numbers(input);
   const NumberView reciprocals(reciprocal);
   std::optional<NumberView> means, weights;

@@ -103,10 +103,14 @@ TEST_CASE("Replay: arguments that an operator cannot have stop nothing") {
       call("aten._fused_adam_.default", "[" + x + "],[" + y + "],[],[" + x + "],[],[]" + rates,
            "null") +
       "," + call("aten._fused_sgd_.default", "[" + x + "],[],[],0,0,0.1,0", "null") + "," +
-      call("aten.add.Tensor", x + "," + y, sum)));
-  REQUIRE(replay.calls.size() == 9);
-  for (std::size_t i = 0; i < 8; ++i) CHECK(replay.calls[i].status == Status::unmodelled);
-  CHECK(replay.calls[8].status == Status::exact);
+      call("aten.native_layer_norm.default", image + ",[4,1,1,1],null,null,1e-5", image) + "," +
+      call("aten.native_layer_norm.default", image + ",[4]," + x + ",null,1e-5", image) + "," +
+      call("aten.native_layer_norm_backward.default",
+           image + "," + image + ",[4]," + x + "," + x + ",null,null,[true,true,true]", image) +
+      "," + call("aten.add.Tensor", x + "," + y, sum)));
+  REQUIRE(replay.calls.size() == 12);
+  for (std::size_t i = 0; i < 11; ++i) CHECK(replay.calls[i].status == Status::unmodelled);
+  CHECK(replay.calls[11].status == Status::exact);
 }
 
 TEST_CASE("Replay: an index beyond what it numbers has no model") {
