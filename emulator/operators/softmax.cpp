@@ -37,7 +37,8 @@ void add_in_turn(std::span<const float> numbers, std::size_t vector, std::span<f
       continue;
     }
     for (std::size_t k = 0; k < vector; ++k) {
-      for (std::size_t t = 0; t * vector < count; ++t) values[t] += numbers[begin + t * vector + k];
+      for (std::size_t t = 0; t * vector + k < count; ++t)
+        values[t] += numbers[begin + t * vector + k];
     }
   }
 }
