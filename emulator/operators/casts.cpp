@@ -1,7 +1,7 @@
 #include "emulator/operators/casts.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 namespace guardbit::emulator::operators {
 namespace {
@@ -28,7 +28,7 @@ Tensor converted_doubles(const Tensor& source, const formats::Format& type) {
   if (formats::is_integer(type)) return tensor_of_integers(type, source.shape, integers_of(source));
   Tensor result = uninitialised_tensor(type, source.shape);
   if (type == formats::fp64) {
-    std::memcpy(writable_bytes(result).data(), numbers.data(), result.bytes.size());
+    std::ranges::copy(std::as_bytes(std::span(numbers)), writable_bytes(result).begin());
   } else {
     std::vector<float> singles(numbers.size());
     std::ranges::transform(numbers, singles.begin(),

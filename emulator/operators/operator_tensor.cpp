@@ -150,13 +150,22 @@ bool is_aligned(const Tensor& tensor, int bytes) {
   return tensor.offset * tensor.element_bytes() % bytes == 0;
 }
 
+std::uint64_t code_at(const Tensor& tensor, std::int64_t index) {
+  const auto width = static_cast<std::size_t>(tensor.element_bytes());
+  std::uint64_t code = 0;
+  std::memcpy(&code, tensor.bytes.data() + static_cast<std::size_t>(index) * width, width);
+  return code;
+}
+
 bool is_working_type(const Format& type) {
   return type == formats::fp32 || type == formats::fp16 || type == formats::bf16;
 }
 
 void read_numbers(const Tensor& tensor, std::int64_t begin, std::span<float> numbers) {
   if (tensor.type == formats::fp32) {
-    std::memcpy(numbers.data(), tensor.bytes.data() + begin * 4, numbers.size_bytes());
+    const auto from =
+        tensor.bytes.subspan(static_cast<std::size_t>(begin) * 4, numbers.size_bytes());
+    std::ranges::copy(from, std::as_writable_bytes(numbers).begin());
     return;
   }
   for (float& number : numbers) number = number_at(tensor, begin++);

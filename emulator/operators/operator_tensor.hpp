@@ -55,6 +55,8 @@ Dimensions contiguous_stride(const Dimensions& shape);
 bool is_contiguous(const Tensor& tensor);
 /// Is its first element at a multiple of so many bytes?
 bool is_aligned(const Tensor& tensor, int bytes);
+/// The code of an element, in the order of `bytes`.
+std::uint64_t code_at(const Tensor& tensor, std::int64_t index);
 /// FP32, FP16, BF16.
 bool is_working_type(const formats::Format& type);
 

@@ -1,7 +1,6 @@
 #include "emulator/replay/comparison.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 namespace guardbit::emulator::replay {
@@ -29,13 +28,6 @@ bool are_equal(const std::vector<const Tensor*>& x, const std::vector<const Tens
                             [](const Tensor* a, const Tensor* b) { return is_equal(*a, *b); });
 }
 
-std::uint64_t code_at(const Tensor& tensor, std::int64_t index) {
-  const auto width = static_cast<std::size_t>(tensor.element_bytes());
-  std::uint64_t code = 0;
-  std::memcpy(&code, tensor.bytes.data() + static_cast<std::size_t>(index) * width, width);
-  return code;
-}
-
 std::string circumstances_of(const Call& a, const Call& b) {
   const auto x = operands_of(a), y = operands_of(b);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -56,7 +48,7 @@ std::optional<Divergence> divergence(const Call& a, const Call& b) {
     found.result = i;
     found.type = x[i]->type;
     for (std::int64_t k = 0; k < x[i]->count(); ++k) {
-      const std::uint64_t of_a = code_at(*x[i], k), of_b = code_at(*y[i], k);
+      const std::uint64_t of_a = operators::code_at(*x[i], k), of_b = operators::code_at(*y[i], k);
       if (of_a == of_b) continue;
       if (found.differing++ > 0) continue;
       found.index = k;

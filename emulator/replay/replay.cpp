@@ -1,7 +1,6 @@
 #include "emulator/replay/replay.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -16,25 +15,18 @@
 namespace guardbit::emulator::replay {
 namespace {
 
-std::uint64_t code_at(const Tensor& tensor, std::int64_t index) {
-  const auto width = static_cast<std::size_t>(tensor.element_bytes());
-  std::uint64_t code = 0;
-  std::memcpy(&code, tensor.bytes.data() + static_cast<std::size_t>(index) * width, width);
-  return code;
-}
-
 /// Adds what comparing one of the call's tensors gives.
 void compare(const Tensor& expected, const Tensor& computed, std::size_t number,
              CallResult& result) {
   const std::int64_t count = expected.count();
   result.outputs += count;
-  if (computed.bytes.size() == expected.bytes.size() &&
-      std::memcmp(computed.bytes.data(), expected.bytes.data(), expected.bytes.size()) == 0) {
+  if (std::ranges::equal(computed.bytes, expected.bytes)) {
     result.outputs_exact += count;
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t wanted = code_at(expected, i), got = code_at(computed, i);
+    const std::uint64_t wanted = operators::code_at(expected, i),
+                        got = operators::code_at(computed, i);
     if (wanted == got) {
       ++result.outputs_exact;
       continue;
