@@ -84,6 +84,8 @@ std::uint64_t word_of(const Tensor& tensor, std::size_t index) {
 /// Seed and offset as one tensor of two numbers or as two tensors.
 void take_dropout(Problem& x, double probability, const Tensor* first, const Tensor* second) {
   if (probability == 0) return;
+  if (!(probability > 0 && probability <= 1))
+    throw UnknownArguments{"a probability outside of 0 to 1"};
   if (first == nullptr) throw UnknownArguments{"no state of the generator"};
   x.dropout = {probability, word_of(*first, 0), 0};
   x.dropout.offset = first->count() > 1  ? word_of(*first, 1)

@@ -33,6 +33,11 @@ Tensor as_2d(const Tensor& tensor) {
 }
 
 std::array<std::int64_t, 2> pair_of(const Dimensions& numbers, bool is_1d, std::int64_t absent) {
+  constexpr std::int64_t most = 1 << 20;
+  for (const std::int64_t number : numbers) {
+    if (number < 0 || number > most)
+      throw UnknownArguments{"a stride, padding or dilation of " + std::to_string(number)};
+  }
   if (is_1d) return {absent, numbers.at(0)};
   return {numbers.at(0), numbers.size() > 1 ? numbers[1] : numbers[0]};
 }
