@@ -31,7 +31,7 @@ class Random {
   constexpr std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
   /// Uniform in [low, high].
   constexpr int between(int low, int high) {
-    return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low + 1)));
+    return low + static_cast<int>(below(static_cast<std::uint64_t>(std::int64_t{high} - low + 1)));
   }
   constexpr bool one_in(int n) { return below(static_cast<std::uint64_t>(n)) == 0; }
   constexpr bool chance(int percent) { return between(0, 99) < percent; }
