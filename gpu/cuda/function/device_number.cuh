@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "emulator/functions/unit/special_function_forms.hpp"
+#include "formats/rounding.hpp"
 
 // FP32 numbers on a device's own units: what ReferenceNumber has. Sums and products are intrinsics,
 // which no compiler option changes; the special function unit is asked by its instructions, which
@@ -27,6 +28,15 @@ __host__ __device__ inline float product(float x, float y) {
 }
 __host__ __device__ inline float quotient(float x, float y) {
   return GUARDBIT_ON_DEVICE(__fdiv_rn(x, y));
+}
+__host__ __device__ inline float quotient_toward_zero(float x, float y) {
+  return GUARDBIT_ON_DEVICE(__fdiv_rz(x, y));
+}
+__host__ __device__ inline float quotient_upward(float x, float y) {
+  return GUARDBIT_ON_DEVICE(__fdiv_ru(x, y));
+}
+__host__ __device__ inline float quotient_downward(float x, float y) {
+  return GUARDBIT_ON_DEVICE(__fdiv_rd(x, y));
 }
 __host__ __device__ inline float root(float x) { return GUARDBIT_ON_DEVICE(__fsqrt_rn(x)); }
 __host__ __device__ inline float fused(float x, float y, float z) {
@@ -71,6 +81,15 @@ class DeviceNumber {
   }
   friend __host__ __device__ DeviceNumber operator/(DeviceNumber x, DeviceNumber y) {
     return on_device::quotient(x.number_, y.number_);
+  }
+  /// To nearest even, toward zero, upward or downward.
+  friend __host__ __device__ DeviceNumber divide(DeviceNumber x, DeviceNumber y,
+                                                 formats::Rounding rounding) {
+    using formats::Rounding;
+    return rounding == Rounding::toward_zero ? on_device::quotient_toward_zero(x.number_, y.number_)
+           : rounding == Rounding::upward    ? on_device::quotient_upward(x.number_, y.number_)
+           : rounding == Rounding::downward  ? on_device::quotient_downward(x.number_, y.number_)
+                                             : on_device::quotient(x.number_, y.number_);
   }
   friend __host__ __device__ DeviceNumber operator-(DeviceNumber x) { return -x.number_; }
   friend __host__ __device__ DeviceNumber square_root(DeviceNumber x) {
