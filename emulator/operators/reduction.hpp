@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reduction_shape.hpp"
 #include "emulator/operators/trees.hpp"
@@ -91,7 +92,8 @@ namespace detail {
 /// vectors) or accumulator, thread.
 template <class Op>
 typename Op::State brought_together(const Op& op, const ReductionShape& shape,
-                                    std::span<const typename Op::State> slots) {
+                                    std::span<const typename Op::State> slots,
+                                    int threads_of_host = 1) {
   using State = typename Op::State;
   const auto combine = [&](State a, State b) { return op.combined(a, b); };
   const auto threads = static_cast<std::size_t>(shape.threads());
@@ -99,12 +101,12 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
   const std::size_t by_thread = shape.vector > 1 ? own : 1;
   const std::size_t by_slot = shape.vector > 1 ? 1 : threads;
   std::vector<State> values(threads);
-  for (std::size_t t = 0; t < threads; ++t) {
+  const auto of_thread = [&](std::size_t t) {
     State value = slots[t * by_thread];
     for (std::size_t k = 1; k < own; ++k)
       value = combine(value, slots[t * by_thread + k * by_slot]);
     values[t] = value;
-  }
+  };
   const std::size_t width = shape.is_split_over_lanes ? static_cast<std::size_t>(shape.width) : 1;
   const std::size_t height = shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1;
   const std::size_t blocks =
@@ -124,8 +126,18 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
     return halved(std::span(rows), combine);
   };
   std::vector<State> of_blocks(blocks);
-  for (std::size_t b = 0; b < blocks; ++b)
-    of_blocks[b] = lanes_first(std::span(values).subspan(b * width * height, width * height));
+  const std::size_t each = width * height;
+  const auto block = [&](std::size_t b) {
+    for (std::size_t t = b * each; t < (b + 1) * each; ++t) of_thread(t);
+    of_blocks[b] = lanes_first(std::span(values).subspan(b * each, each));
+  };
+  if (blocks > 1 && threads_of_host != 1) {
+    formats::parallel_for(blocks, 16, threads_of_host, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t b = begin; b < end; ++b) block(b);
+    });
+  } else {
+    for (std::size_t b = 0; b < blocks; ++b) block(b);
+  }
   if (blocks == 1) return of_blocks[0];
   // The last block to finish brings the blocks' values together: rows first, then lanes.
   std::vector<State> last(width * height, op.identity());
@@ -144,8 +156,8 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
 
 /// Adds elements to slots in turn. `numbers` has `lanes` outputs side by side.
 template <class Op>
-void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
-                  std::size_t lanes, std::span<typename Op::State> slots) {
+void take_each_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                       std::size_t lanes, std::span<typename Op::State> slots) {
   for (std::size_t begin = 0; begin < numbers.size(); begin += slots.size()) {
     const std::size_t count = std::min(slots.size(), numbers.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
@@ -155,10 +167,31 @@ void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t fir
   }
 }
 
-/// A row that is read in vectors, which begins `shift` elements after a multiple of them.
+template <class Op>
+void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                  std::size_t lanes, std::span<typename Op::State> slots) {
+  vectorised<take_each_in_turn<Op>>(op, numbers, first_index, lanes, slots);
+}
+
+/// The same of some of the slots, from `first_slot` on.
+template <class Op>
+void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                        std::size_t first_slot, std::size_t slot_count,
+                        std::span<typename Op::State> slots) {
+  for (std::size_t begin = first_slot; begin < numbers.size(); begin += slot_count) {
+    const std::size_t count = std::min(slots.size(), numbers.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto index = first_index + static_cast<std::int64_t>(begin + i);
+      slots[i] = op.reduced(slots[i], numbers[begin + i], index);
+    }
+  }
+}
+
+/// A row that is read in vectors, which begins `shift` elements after a multiple of them. On
+/// `threads` threads, which share the slots.
 template <class Op>
 typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
-                               std::span<const float> row, std::int64_t shift) {
+                               std::span<const float> row, std::int64_t shift, int threads) {
   const auto vector = static_cast<std::size_t>(shape.vector);
   std::vector<typename Op::State> slots(static_cast<std::size_t>(shape.threads()) * vector,
                                         op.identity());
@@ -167,10 +200,57 @@ typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
        ++t, ++begin)
     slots[t * vector] = op.reduced(slots[t * vector], row[begin], static_cast<std::int64_t>(begin));
   const std::size_t whole = (row.size() - begin) / vector * vector;
-  take_in_turn(op, row.subspan(begin, whole), static_cast<std::int64_t>(begin), 1, slots);
+  const auto first_index = static_cast<std::int64_t>(begin);
+  constexpr std::size_t slots_at_once = 1 << 14;
+  if (slots.size() <= slots_at_once) {
+    take_in_turn(op, row.subspan(begin, whole), first_index, 1, slots);
+  } else {
+    const auto of_vectors = row.subspan(begin, whole);
+    formats::parallel_for(
+        slots.size(), slots_at_once, threads, [&](std::size_t first, std::size_t last) {
+          vectorised<take_slots_in_turn<Op>>(op, of_vectors, first_index, first, slots.size(),
+                                             std::span(slots).subspan(first, last - first));
+        });
+  }
   for (std::size_t i = begin + whole, t = 0; i < row.size(); ++i, ++t)
     slots[t * vector] = op.reduced(slots[t * vector], row[i], static_cast<std::int64_t>(i));
-  return brought_together(op, shape, slots);
+  return brought_together(op, shape, slots, threads);
+}
+
+/// Outputs side by side, whose inputs lie `pitch` apart: the same as take_in_turn of what gather
+/// copies.
+template <class Op>
+void take_columns_in_turn(const Op& op, const float* numbers, std::int64_t inputs,
+                          std::int64_t pitch, std::size_t lanes,
+                          std::span<typename Op::State> slots) {
+  const std::size_t rows = slots.size() / lanes;
+  std::size_t slot = 0;
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    typename Op::State* __restrict own = slots.data() + slot * lanes;
+    const float* __restrict row = numbers + i * pitch;
+    for (std::size_t l = 0; l < lanes; ++l) own[l] = op.reduced(own[l], row[l], i);
+    if (++slot == rows) slot = 0;
+  }
+}
+
+/// Do the inputs of an output lie one after another?
+inline bool is_row(const ReductionWalk& walk) {
+  std::int64_t next = 1;
+  for (const ReducedDimension& d : walk.reduced) {
+    if (d.place != next) return false;
+    next *= d.size;
+  }
+  return true;
+}
+
+/// Do the first inputs of outputs [first, first + lanes) lie side by side?
+inline bool are_together(const ReductionWalk& walk, std::int64_t first, std::size_t lanes) {
+  const std::int64_t start = place_of(walk.kept, first);
+  for (std::size_t l = 1; l < lanes; ++l) {
+    const auto beside = static_cast<std::int64_t>(l);
+    if (place_of(walk.kept, first + beside) != start + beside) return false;
+  }
+  return true;
 }
 
 /// Copies the inputs of outputs [first, first + lanes) side by side.
@@ -213,10 +293,12 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
   std::vector<State> results(static_cast<std::size_t>(walk.outputs), op.identity());
   if (walk.inputs == 0 || walk.outputs == 0) return results;
   const NumberView numbers(input);
-  // Outputs side by side are computed together: a cache line of them, more where inputs are few.
-  const std::int64_t together =
-      shape.vector > 1 || shape.is_split_over_lanes ? 1 : std::min<std::int64_t>(walk.outputs, 64);
-  const bool is_row = walk.reduced.size() == 1 && walk.reduced[0].place == 1;
+  // Outputs side by side are computed together, more where their inputs are read in place.
+  const std::int64_t most_together = walk.reduced.size() == 1 ? 256 : 64;
+  const std::int64_t together = shape.vector > 1 || shape.is_split_over_lanes
+                                    ? 1
+                                    : std::min<std::int64_t>(walk.outputs, most_together);
+  const bool is_row = detail::is_row(walk);
   const std::int64_t batches = (walk.outputs + together - 1) / together;
   const auto grain = static_cast<std::size_t>(
       std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, walk.inputs * together)));
@@ -229,7 +311,11 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
           const std::int64_t first = batch * together;
           const auto lanes = static_cast<std::size_t>(std::min(together, walk.outputs - first));
           std::span<const float> inputs;
-          if (lanes == 1 && is_row) {
+          const bool are_columns =
+              lanes > 1 && walk.reduced.size() == 1 && detail::are_together(walk, first, lanes);
+          if (are_columns) {
+            // They are read where they lie.
+          } else if (lanes == 1 && is_row) {
             inputs = numbers.part(static_cast<std::size_t>(place_of(walk.kept, first)),
                                   static_cast<std::size_t>(walk.inputs));
           } else {
@@ -238,13 +324,19 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
           }
           if (shape.vector > 1) {
             const std::int64_t address = input.offset + address_of(walk.kept, first);
-            results[static_cast<std::size_t>(result_of(walk.kept, first))] =
-                detail::reduced_row(op, shape, inputs, address % shape.vector);
+            results[static_cast<std::size_t>(result_of(walk.kept, first))] = detail::reduced_row(
+                op, shape, inputs, address % shape.vector, walk.outputs == 1 ? threads : 1);
             continue;
           }
           const auto count = static_cast<std::size_t>(shape.threads() * shape.accumulators);
           slots.assign(count * lanes, op.identity());
-          detail::take_in_turn(op, inputs, 0, lanes, slots);
+          if (are_columns) {
+            const float* from = numbers.data() + place_of(walk.kept, first);
+            vectorised<detail::take_columns_in_turn<Op>>(
+                op, from, walk.inputs, walk.reduced[0].place, lanes, std::span(slots));
+          } else {
+            detail::take_in_turn(op, inputs, 0, lanes, slots);
+          }
           of_output.resize(count);
           for (std::size_t l = 0; l < lanes; ++l) {
             for (std::size_t s = 0; s < count; ++s) of_output[s] = slots[s * lanes + l];
