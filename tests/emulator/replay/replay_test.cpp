@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "emulator/operators/reductions.hpp"
 #include "emulator/replay/comparison.hpp"
+#include "emulator/replay/difference.hpp"
 #include "emulator/replay/plan_book.hpp"
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
@@ -222,6 +224,42 @@ TEST_CASE("Replay: two recordings, and the first operator that computes otherwis
   CHECK(comparison.first->op == "aten.sqrt.default");
   CHECK(comparison.first->call_a == 1);
   CHECK(comparison.equal == 1);
+}
+
+TEST_CASE("Replay: two batch sizes part where an operator cuts its work otherwise") {
+  // Of a larger batch the sum takes another shape; what its rows have in common is compared.
+  const std::vector<float> row = [] {
+    std::vector<float> numbers;
+    for (int i = 0; i < 5000; ++i)
+      numbers.push_back(static_cast<float>(i % 97) * 0.37F + static_cast<float>(i) * 1e-3F);
+    return numbers;
+  }();
+  const auto file_of = [&](RecordingFile& file, std::int64_t count) {
+    std::vector<float> numbers;
+    for (std::int64_t r = 0; r < count; ++r) numbers.insert(numbers.end(), row.begin(), row.end());
+    namespace ops = emulator::operators;
+    const ops::Tensor x = ops::tensor_of_numbers(formats::fp32, {count, 5000}, numbers);
+    ops::ReductionRequest request;
+    request.dimensions = {1};
+    const ops::Tensor y = ops::sum(x, request).result;
+    const std::string operand = file.fp32_rows(numbers, count);
+    const std::string sums = file.fp32(ops::numbers_of(y));
+    return file.write(call("aten.sum.dim_IntList", operand + ", [1]", sums));
+  };
+  RecordingFile one("batch_1"), many("batch_300");
+  const auto a = emulator::replay::read_recording(file_of(one, 1));
+  const auto b = emulator::replay::read_recording(file_of(many, 300));
+  const auto comparison = emulator::replay::compare(a, b);
+  REQUIRE(comparison.first);
+  CHECK(comparison.first->is_of_other_size);
+  const auto of_a = replayed(a).calls[0], of_b = replayed(b).calls[0];
+  CHECK(of_a.status == Status::exact);
+  CHECK(of_b.status == Status::exact);
+  const auto why = emulator::replay::difference_of(a, b, *comparison.first, of_a, of_b);
+  CHECK(why.rule.find("sum of [1, 5000] by vectors of 4") == 0);
+  CHECK(why.rule.find("of [300, 5000] by vectors of 4") != std::string::npos);
+  CHECK(why.remedy.find("batches of one size") == 0);
+  CHECK(!emulator::replay::compare(a, a).first);
 }
 
 TEST_CASE("Replay: damaged recordings are refused in one line") {
