@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "emulator/operator_search/row_formulas.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/row_norms.hpp"
 #include "emulator/operators/softmax.hpp"

@@ -1,31 +1,17 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "emulator/operator_search/row_formulas.hpp"
 #include "emulator/operators/operator_tensor.hpp"
 
 // How an unknown library computed a reduction, a softmax or a norm: the formula and the order of
 // its additions, told from one input and output.
 namespace guardbit::emulator {
-
-enum class SearchedOperator : std::uint8_t {
-  sum,
-  mean,
-  softmax,
-  log_softmax,
-  /// without weight and bias
-  layer_norm,
-  /// without weight
-  rms_norm,
-};
-constexpr auto words(SearchedOperator) {
-  return std::array{"sum", "mean", "softmax", "log_softmax", "layer_norm", "rms_norm"};
-}
 
 struct OperatorQuestion {
   SearchedOperator op = SearchedOperator::sum;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "emulator/operator_search/sum_rule.hpp"
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 
 namespace guardbit::emulator {
 namespace {

@@ -1,14 +1,29 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "emulator/operator_search/operator_search.hpp"
-
+// Ways to compute a row of a reduction, a softmax or a norm.
 namespace guardbit::emulator {
+
+/// What the search knows.
+enum class SearchedOperator : std::uint8_t {
+  sum,
+  mean,
+  softmax,
+  log_softmax,
+  /// without weight and bias
+  layer_norm,
+  /// without weight
+  rms_norm,
+};
+constexpr auto words(SearchedOperator) {
+  return std::array{"sum", "mean", "softmax", "log_softmax", "layer_norm", "rms_norm"};
+}
 
 /// One way to compute an operator on a row, in FP32.
 struct RowFormula {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
 #include "emulator/operators/channel_layout.hpp"
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/trees.hpp"
 
 // cuDNN's batch_norm, as a structure that gives its recorded bits.

@@ -7,7 +7,7 @@
 
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/kernels/vectorised.hpp"
 #include "formats/support/parallel.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
@@ -243,6 +243,26 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
                  results.store(differences, row);
                });
   return {results.take(), shape.text()};
+}
+
+Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result) {
+  if (input.shape.empty() || input.count() == 0) return result;
+  const std::size_t d = dimension_of(input, dimension);
+  std::size_t inner = 1;
+  for (std::size_t i = d + 1; i < input.shape.size(); ++i)
+    inner *= static_cast<std::size_t>(input.shape[i]);
+  const auto size = static_cast<std::size_t>(input.shape[d]);
+  const NumberView numbers(input);
+  std::vector<float> results = numbers_of(result);
+  for (std::size_t row = 0; row < numbers.size() / size; ++row) {
+    const std::size_t first = row / inner * size * inner + row % inner;
+    bool is_hidden = true;
+    for (std::size_t i = 0; i < size; ++i)
+      is_hidden =
+          is_hidden && numbers[first + i * inner] == -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; is_hidden && i < size; ++i) results[first + i * inner] = 0;
+  }
+  return tensor_of_numbers(result.type, result.shape, result.stride, results);
 }
 
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,

@@ -98,6 +98,19 @@ Answer batch_norm(const Call& call, Context&) {
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
                   std::move(all.plan));
 }
+/// In inference, where the moments are not given back.
+Answer batch_norm_inference(const Call& call, Context&) {
+  const Tensor& input = floating(call.tensor(0, "input"));
+  ops::ChannelNormResult all = ops::batch_norm(
+      input, {.weight = call.optional_tensor(1, "weight"),
+              .bias = call.optional_tensor(2, "bias"),
+              .running_mean = call.optional_tensor(3, "running_mean"),
+              .running_variance = call.optional_tensor(4, "running_var"),
+              .is_training = false,
+              .epsilon = call.number(6, "eps")});
+  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
+                  std::move(all.plan));
+}
 Answer batch_norm_gradients(const Call& call, Context&) {
   if (!call.boolean(7, "train", true)) return unmodelled("the gradient with running statistics");
   ops::ChannelNormGradients all =
@@ -155,6 +168,7 @@ Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
 constexpr std::array handlers = {
     Handler{"aten._fused_rms_norm", rms_norm},
     Handler{"aten._fused_rms_norm_backward", rms_norm_gradients},
+    Handler{"aten._native_batch_norm_legit_no_training", batch_norm_inference},
     Handler{"aten.cudnn_batch_norm", cudnn_batch_norm},
     Handler{"aten.cudnn_batch_norm_backward", cudnn_batch_norm_gradients},
     Handler{"aten.native_batch_norm", batch_norm},

@@ -47,6 +47,30 @@ std::string words_of(const ProductCall& call, std::size_t i, const GemmPlan& pla
          (call.orders.empty() || call.orders[i].empty() ? "" : ", K as " + call.orders[i]);
 }
 
+/// Where the book keeps plans whose order no result has told yet.
+std::string untold(const std::string& key) { return key + " order=untold"; }
+
+ProductVerdict order_is_untold(const std::string& words) {
+  return {Status::unmodelled, "any order of K gives the result, one is " + words, false, 0};
+}
+
+/// By plans that gave a former result as any other order of K did: that order may show here.
+std::optional<ProductVerdict> by_untold_plans(const ProductCall& call, Context& context) {
+  for (std::size_t i = 0; i < call.captures.size(); ++i) {
+    const std::string key = key_of(call, i);
+    const std::vector<GemmPlan>* known = context.plans->find(untold(key));
+    if (known == nullptr) continue;
+    for (const GemmPlan& plan : *known) {
+      if (mismatches_of(call.captures[i], plan, context.threads) != 0) continue;
+      const std::string words = words_of(call, i, plan);
+      if (!is_supported(call.captures[i], plan, context.threads)) return order_is_untold(words);
+      context.plans->set(key, {plan});
+      return ProductVerdict{Status::exact, words, true, 0};
+    }
+  }
+  return std::nullopt;
+}
+
 /// By the book: predicted if the likeliest plan gives the result. Plans that do not are struck out.
 std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& context) {
   for (std::size_t i = 0; i < call.captures.size(); ++i) {
@@ -115,6 +139,7 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
   }
   try {
     if (auto verdict = by_the_book(call, context)) return *verdict;
+    if (auto verdict = by_untold_plans(call, context)) return *verdict;
     if (context.plans->has_failed(call.shape))
       return {Status::unmodelled, "no plan was found for this shape", false, 0};
     std::string unsupported;
@@ -127,16 +152,16 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
         std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds, simple);
         if (plans.empty()) continue;
         const std::string words = words_of(call, i, plans.front());
-        const bool is_supported_by_bits =
-            is_supported(call.captures[i], plans.front(), context.threads);
-        context.plans->set(key_of(call, i), std::move(plans));
-        if (is_supported_by_bits) return {Status::exact, words, false, 0};
-        if (unsupported.empty()) unsupported = words;
+        if (is_supported(call.captures[i], plans.front(), context.threads)) {
+          context.plans->set(key_of(call, i), std::move(plans));
+          return {Status::exact, words, false, 0};
+        }
+        if (!unsupported.empty()) continue;
+        unsupported = words;
+        context.plans->set(untold(key_of(call, i)), std::move(plans));
       }
     }
-    if (!unsupported.empty())
-      return {Status::unmodelled, "any order of K gives the result, one is " + unsupported, false,
-              0};
+    if (!unsupported.empty()) return order_is_untold(unsupported);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};
   }

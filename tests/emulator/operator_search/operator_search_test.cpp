@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "emulator/operator_search/sum_rule.hpp"
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/softmax.hpp"
 #include "formats/support/error.hpp"

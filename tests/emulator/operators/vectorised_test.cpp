@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/optimizers.hpp"
 #include "emulator/operators/pointwise.hpp"
 #include "emulator/operators/reduction.hpp"

@@ -1,4 +1,4 @@
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 
 #include <algorithm>
 #include <array>
