@@ -88,70 +88,97 @@ struct ExtremeOf {
 
 namespace detail {
 
-/// The value of one output from its accumulators: `slots` in the order thread, accumulator (of
-/// vectors) or accumulator, thread.
+/// Threads of a row, rows and blocks that share one output.
+struct Sharing {
+  std::size_t width, height, blocks;
+
+  explicit Sharing(const ReductionShape& shape)
+      : width(shape.is_split_over_lanes ? static_cast<std::size_t>(shape.width) : 1),
+        height(shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1),
+        blocks(shape.is_split_over_blocks ? static_cast<std::size_t>(shape.blocks) : 1) {}
+  std::size_t threads() const { return width * height; }
+};
+
+/// Whole warps meet first, by descending distances; then the lanes of one.
 template <class Op>
-typename Op::State brought_together(const Op& op, const ReductionShape& shape,
-                                    std::span<const typename Op::State> slots,
-                                    int threads_of_host = 1) {
+typename Op::State value_of_lanes(const Op& op, LaneOrder order,
+                                  std::span<typename Op::State> lanes) {
   using State = typename Op::State;
   const auto combine = [&](State a, State b) { return op.combined(a, b); };
-  const auto threads = static_cast<std::size_t>(shape.threads());
-  const auto own = static_cast<std::size_t>(shape.vector > 1 ? shape.vector : shape.accumulators);
-  const std::size_t by_thread = shape.vector > 1 ? own : 1;
-  const std::size_t by_slot = shape.vector > 1 ? 1 : threads;
-  std::vector<State> values(threads);
-  const auto of_thread = [&](std::size_t t) {
+  if (order == LaneOrder::descending) return halved(lanes, combine);
+  const std::size_t warp = std::min(lanes.size(), warp_lanes);
+  for (std::size_t distance = lanes.size() / 2; distance >= warp_lanes; distance /= 2) {
+    for (std::size_t t = 0; t < distance; ++t) lanes[t] = combine(lanes[t], lanes[t + distance]);
+  }
+  return paired(lanes.first(warp), combine);
+}
+
+/// The accumulators of a block's threads, and room for a value of each thread.
+template <class State>
+struct BlockMemory {
+  std::vector<State> slots, values;
+};
+
+/// The value of a block from accumulators that lie `by_thread` apart from thread to thread and
+/// `by_slot` within a thread, `own` of them.
+template <class Op>
+typename Op::State value_of_block(const Op& op, const ReductionShape& shape,
+                                  const typename Op::State* slots, std::size_t by_thread,
+                                  std::size_t by_slot, std::size_t own,
+                                  typename Op::State* values) {
+  using State = typename Op::State;
+  const auto combine = [&](State a, State b) { return op.combined(a, b); };
+  const Sharing sharing(shape);
+  for (std::size_t t = 0; t < sharing.threads(); ++t) {
     State value = slots[t * by_thread];
     for (std::size_t k = 1; k < own; ++k)
       value = combine(value, slots[t * by_thread + k * by_slot]);
     values[t] = value;
-  };
-  const std::size_t width = shape.is_split_over_lanes ? static_cast<std::size_t>(shape.width) : 1;
-  const std::size_t height = shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1;
-  const std::size_t blocks =
-      shape.is_split_over_blocks ? static_cast<std::size_t>(shape.blocks) : 1;
-  // Whole warps meet first, by descending distances; then the lanes of one.
-  const auto of_lanes = [&](std::span<State> lanes) {
-    if (shape.lane_order == LaneOrder::descending) return halved(lanes, combine);
-    const std::size_t warp = std::min(lanes.size(), warp_lanes);
-    for (std::size_t distance = lanes.size() / 2; distance >= warp_lanes; distance /= 2) {
-      for (std::size_t t = 0; t < distance; ++t) lanes[t] = combine(lanes[t], lanes[t + distance]);
-    }
-    return paired(lanes.first(warp), combine);
-  };
-  const auto lanes_first = [&](std::span<State> block) {
-    std::vector<State> rows(height);
-    for (std::size_t y = 0; y < height; ++y) rows[y] = of_lanes(block.subspan(y * width, width));
-    return halved(std::span(rows), combine);
-  };
-  std::vector<State> of_blocks(blocks);
-  const std::size_t each = width * height;
-  const auto block = [&](std::size_t b) {
-    for (std::size_t t = b * each; t < (b + 1) * each; ++t) of_thread(t);
-    of_blocks[b] = lanes_first(std::span(values).subspan(b * each, each));
-  };
-  if (blocks > 1 && threads_of_host != 1) {
-    formats::parallel_for(blocks, 16, threads_of_host, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t b = begin; b < end; ++b) block(b);
-    });
-  } else {
-    for (std::size_t b = 0; b < blocks; ++b) block(b);
   }
-  if (blocks == 1) return of_blocks[0];
-  // The last block to finish brings the blocks' values together: rows first, then lanes.
-  std::vector<State> last(width * height, op.identity());
-  for (std::size_t b = 0; b < blocks; ++b) {
+  // The lanes of each row; its value takes a place that no later row needs.
+  for (std::size_t y = 0; y < sharing.height; ++y)
+    values[y] =
+        value_of_lanes(op, shape.lane_order, std::span(values + y * sharing.width, sharing.width));
+  return halved(std::span(values, sharing.height), combine);
+}
+
+/// The last block to finish brings the blocks' values together: rows first, then lanes.
+template <class Op>
+typename Op::State value_of_blocks(const Op& op, const ReductionShape& shape,
+                                   std::span<const typename Op::State> of_blocks) {
+  using State = typename Op::State;
+  const auto combine = [&](State a, State b) { return op.combined(a, b); };
+  if (of_blocks.size() == 1) return of_blocks[0];
+  const Sharing sharing(shape);
+  std::vector<State> last(sharing.threads(), op.identity());
+  for (std::size_t b = 0; b < of_blocks.size(); ++b) {
     State& value = last[b % last.size()];
     value = combine(value, of_blocks[b]);
   }
-  std::vector<State> lanes(width);
-  for (std::size_t x = 0; x < width; ++x) {
-    std::vector<State> column(height);
-    for (std::size_t y = 0; y < height; ++y) column[y] = last[y * width + x];
+  std::vector<State> lanes(sharing.width), column(sharing.height);
+  for (std::size_t x = 0; x < sharing.width; ++x) {
+    for (std::size_t y = 0; y < sharing.height; ++y) column[y] = last[y * sharing.width + x];
     lanes[x] = halved(std::span(column), combine);
   }
-  return of_lanes(lanes);
+  return value_of_lanes(op, shape.lane_order, std::span(lanes));
+}
+
+/// The value of one output from its accumulators: `slots` in the order thread, accumulator (of
+/// vectors) or accumulator, thread.
+template <class Op>
+typename Op::State brought_together(const Op& op, const ReductionShape& shape,
+                                    std::span<const typename Op::State> slots) {
+  using State = typename Op::State;
+  const Sharing sharing(shape);
+  const bool is_of_vectors = shape.vector > 1;
+  const auto own = static_cast<std::size_t>(is_of_vectors ? shape.vector : shape.accumulators);
+  const std::size_t by_thread = is_of_vectors ? own : 1;
+  const std::size_t by_slot = is_of_vectors ? 1 : static_cast<std::size_t>(shape.threads());
+  std::vector<State> values(sharing.threads()), of_blocks(sharing.blocks);
+  for (std::size_t b = 0; b < sharing.blocks; ++b)
+    of_blocks[b] = value_of_block(op, shape, slots.data() + b * sharing.threads() * by_thread,
+                                  by_thread, by_slot, own, values.data());
+  return value_of_blocks(op, shape, std::span<const State>(of_blocks));
 }
 
 /// Adds elements to slots in turn. `numbers` has `lanes` outputs side by side.
@@ -173,7 +200,7 @@ void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t fir
   vectorised<take_each_in_turn<Op>>(op, numbers, first_index, lanes, slots);
 }
 
-/// The same of some of the slots, from `first_slot` on.
+/// The same of some of the slots, from `first_slot` of `slot_count` on.
 template <class Op>
 void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
                         std::size_t first_slot, std::size_t slot_count,
@@ -188,33 +215,41 @@ void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64
 }
 
 /// A row that is read in vectors, which begins `shift` elements after a multiple of them. On
-/// `threads` threads, which share the slots.
+/// `threads` threads, which share the blocks.
 template <class Op>
 typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
-                               std::span<const float> row, std::int64_t shift, int threads) {
+                               std::span<const float> row, std::int64_t shift, int threads,
+                               BlockMemory<typename Op::State>& memory) {
+  using State = typename Op::State;
+  const Sharing sharing(shape);
   const auto vector = static_cast<std::size_t>(shape.vector);
-  std::vector<typename Op::State> slots(static_cast<std::size_t>(shape.threads()) * vector,
-                                        op.identity());
-  std::size_t begin = 0;
-  for (auto t = static_cast<std::size_t>(shift); shift > 0 && t < vector && begin < row.size();
-       ++t, ++begin)
-    slots[t * vector] = op.reduced(slots[t * vector], row[begin], static_cast<std::int64_t>(begin));
-  const std::size_t whole = (row.size() - begin) / vector * vector;
-  const auto first_index = static_cast<std::int64_t>(begin);
-  constexpr std::size_t slots_at_once = 1 << 14;
-  if (slots.size() <= slots_at_once) {
-    take_in_turn(op, row.subspan(begin, whole), first_index, 1, slots);
-  } else {
-    const auto of_vectors = row.subspan(begin, whole);
-    formats::parallel_for(
-        slots.size(), slots_at_once, threads, [&](std::size_t first, std::size_t last) {
-          vectorised<take_slots_in_turn<Op>>(op, of_vectors, first_index, first, slots.size(),
-                                             std::span(slots).subspan(first, last - first));
-        });
-  }
-  for (std::size_t i = begin + whole, t = 0; i < row.size(); ++i, ++t)
-    slots[t * vector] = op.reduced(slots[t * vector], row[i], static_cast<std::int64_t>(i));
-  return brought_together(op, shape, slots, threads);
+  const std::size_t each = sharing.threads() * vector, all = sharing.blocks * each;
+  const std::size_t head =
+      shift > 0 ? std::min(vector - static_cast<std::size_t>(shift), row.size()) : 0;
+  const std::size_t whole = (row.size() - head) / vector * vector;
+  const auto block = [&](std::size_t b, BlockMemory<State>& own) {
+    own.slots.assign(each, op.identity());
+    own.values.resize(sharing.threads());
+    const auto single = [&](std::size_t t, std::size_t i) {
+      own.slots[t * vector] =
+          op.reduced(own.slots[t * vector], row[i], static_cast<std::int64_t>(i));
+    };
+    for (std::size_t i = 0; b == 0 && i < head; ++i) single(static_cast<std::size_t>(shift) + i, i);
+    vectorised<take_slots_in_turn<Op>>(op, row.subspan(head, whole),
+                                       static_cast<std::int64_t>(head), b * each, all,
+                                       std::span(own.slots));
+    for (std::size_t i = head + whole; b == 0 && i < row.size(); ++i) single(i - head - whole, i);
+    const State* slots = own.slots.data();
+    return vectorised<value_of_block<Op>>(op, shape, slots, vector, std::size_t{1}, vector,
+                                          own.values.data());
+  };
+  if (sharing.blocks == 1) return block(0, memory);
+  std::vector<State> of_blocks(sharing.blocks);
+  formats::parallel_for(sharing.blocks, 32, threads, [&](std::size_t begin, std::size_t end) {
+    BlockMemory<State> own;
+    for (std::size_t b = begin; b < end; ++b) of_blocks[b] = block(b, own);
+  });
+  return value_of_blocks(op, shape, std::span<const State>(of_blocks));
 }
 
 /// Outputs side by side, whose inputs lie `pitch` apart: the same as take_in_turn of what gather
@@ -306,6 +341,7 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
       static_cast<std::size_t>(batches), grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<float> rows;
         std::vector<State> slots, of_output;
+        detail::BlockMemory<State> memory;
         for (auto batch = static_cast<std::int64_t>(begin); batch < static_cast<std::int64_t>(end);
              ++batch) {
           const std::int64_t first = batch * together;
@@ -325,7 +361,7 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
           if (shape.vector > 1) {
             const std::int64_t address = input.offset + address_of(walk.kept, first);
             results[static_cast<std::size_t>(result_of(walk.kept, first))] = detail::reduced_row(
-                op, shape, inputs, address % shape.vector, walk.outputs == 1 ? threads : 1);
+                op, shape, inputs, address % shape.vector, walk.outputs == 1 ? threads : 1, memory);
             continue;
           }
           const auto count = static_cast<std::size_t>(shape.threads() * shape.accumulators);
