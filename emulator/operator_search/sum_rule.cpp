@@ -100,6 +100,9 @@ std::vector<SumRule> sum_rules(std::int64_t size) {
           // Of two threads all orders are one; fewer than two warps meet by halves.
           if (threads <= 2 && order != Order::halves) continue;
           if (order == Order::warps && threads <= warp) continue;
+          // Threads that get one vector at most, in order, are one chain.
+          if (order == Order::ascending && !has_own_sums && std::int64_t{vector} * threads >= size)
+            continue;
           rules.push_back({Kind::threads, threads, vector, has_own_sums, order});
         }
       }

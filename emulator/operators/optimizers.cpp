@@ -7,6 +7,7 @@
 
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/operators/kernels/adam_kernel.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/kernels/vectorised.hpp"
 #include "formats/support/parallel.hpp"
@@ -223,6 +224,56 @@ inline void adagrad(const Elements& x, const void* constants) {
   }
 }
 
+const float* numbers_in(const Tensor& tensor) {
+  return reinterpret_cast<const float*>(tensor.bytes.data());
+}
+bool holds_numbers(const Tensor& tensor) {
+  return tensor.type == formats::fp32 &&
+         reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+}
+
+/// The usual step of FP32 tensors, in one pass over their elements by a kernel; nothing where that
+/// has no part of it.
+std::optional<OptimizerState> adam_by_kernel(const OptimizerState& before, const AdamConstants& c,
+                                             int threads) {
+  const kernels::AdamKernel kernel = find_adam_kernel();
+  const bool is_usual = !c.has_scale && !c.maximize && !before.greatest && before.first &&
+                        before.second && (!c.has_decay || (c.is_decoupled && c.decay != 0));
+  if (kernel == nullptr || !is_usual) return std::nullopt;
+  for (const Tensor* tensor :
+       {&before.parameter, &before.gradient, &*before.first, &*before.second}) {
+    if (!holds_numbers(*tensor)) return std::nullopt;
+  }
+  OptimizerState after = before;
+  for (Tensor* tensor : {&after.parameter, &*after.first, &*after.second}) {
+    const Dimensions stride = tensor->stride;
+    *tensor = uninitialised_tensor(tensor->type, tensor->shape);
+    tensor->stride = stride;
+  }
+  const auto fresh = [](const Tensor& tensor) {
+    return reinterpret_cast<float*>(writable_bytes(tensor).data());
+  };
+  const auto count = static_cast<std::size_t>(before.parameter.count());
+  constexpr std::size_t grain = 1 << 15;
+  formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+    kernel({.step_size = c.step_size,
+            .beta1 = c.beta1,
+            .beta2 = c.beta2,
+            .eps = c.eps,
+            .root_of_correction = c.root_of_correction,
+            .decay = c.has_decay ? c.decay : 0,
+            .parameter = numbers_in(before.parameter) + begin,
+            .gradient = numbers_in(before.gradient) + begin,
+            .first = numbers_in(*before.first) + begin,
+            .second = numbers_in(*before.second) + begin,
+            .new_parameter = fresh(after.parameter) + begin,
+            .new_first = fresh(*after.first) + begin,
+            .new_second = fresh(*after.second) + begin},
+           end - begin);
+  });
+  return after;
+}
+
 }  // namespace
 
 OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters& parameters,
@@ -244,6 +295,7 @@ OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters
   c.rounding = {.everywhere = c.maximize && !c.has_scale,
                 .nowhere = c.has_scale || (before.greatest && !is_vectorised(before)),
                 .is_vectorised = is_vectorised(before)};
+  if (auto after = adam_by_kernel(before, c, threads)) return *after;
   return each_element(before, c.has_scale, adam, &c, threads);
 }
 

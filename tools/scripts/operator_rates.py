@@ -63,7 +63,8 @@ def main():
     for _ in range(turns):
         for name, operator in operators.items():
             only = f"operator/{name}/"
-            command = [guardbit, "bench", "--kind", "operator", "--only", only, "--threads", str(threads), "--json"]
+            command = [guardbit, "bench", "--kind", "operator", "--only", only, "--threads", str(threads),
+                       "--time", "0.1", "--json"]
             for result in json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["results"]:
                 rates[name] = max(rates[name], result["rate"])
             peers[name] = max(peers[name], ROWS * COLUMNS / seconds(operator) * 1e-9)

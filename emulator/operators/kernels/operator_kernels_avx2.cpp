@@ -14,6 +14,7 @@
 
 #include "emulator/functions/kernels/large_angles.hpp"
 #include "emulator/functions/kernels/unit_tables.hpp"
+#include "emulator/operators/kernels/adam_kernel.hpp"
 #include "emulator/operators/kernels/operator_kernels.hpp"
 #include "formats/rounding.hpp"
 
@@ -35,6 +36,7 @@
 #endif
 
 #include "emulator/functions/kernels/coefficient_lookup_avx2.hpp"
+#include "emulator/operators/kernels/vector_adam.hpp"
 #include "emulator/operators/kernels/vector_expressions.hpp"
 
 namespace guardbit::emulator::operators::kernels {
@@ -43,6 +45,7 @@ namespace {
 constexpr auto kernels = pointwise_kernels_of<formats::vectors::Avx2>();
 }  // namespace
 const std::span<const PointwiseKernel> avx2 = kernels;
+const AdamKernel adam_avx2 = run_adam<formats::vectors::Avx2>;
 
 }  // namespace guardbit::emulator::operators::kernels
 
@@ -55,6 +58,7 @@ const std::span<const PointwiseKernel> avx2 = kernels;
 
 namespace guardbit::emulator::operators::kernels {
 const std::span<const PointwiseKernel> avx2;
+const AdamKernel adam_avx2 = nullptr;
 }  // namespace guardbit::emulator::operators::kernels
 
 #endif

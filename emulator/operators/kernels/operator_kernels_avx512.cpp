@@ -14,6 +14,7 @@
 
 #include "emulator/functions/kernels/large_angles.hpp"
 #include "emulator/functions/kernels/unit_tables.hpp"
+#include "emulator/operators/kernels/adam_kernel.hpp"
 #include "emulator/operators/kernels/operator_kernels.hpp"
 #include "formats/rounding.hpp"
 
@@ -45,6 +46,7 @@
 #endif
 
 #include "emulator/functions/kernels/coefficient_lookup_avx512.hpp"
+#include "emulator/operators/kernels/vector_adam.hpp"
 #include "emulator/operators/kernels/vector_expressions.hpp"
 
 namespace guardbit::emulator::operators::kernels {
@@ -53,6 +55,7 @@ namespace {
 constexpr auto kernels = pointwise_kernels_of<formats::vectors::Avx512>();
 }  // namespace
 const std::span<const PointwiseKernel> avx512 = kernels;
+const AdamKernel adam_avx512 = run_adam<formats::vectors::Avx512>;
 
 }  // namespace guardbit::emulator::operators::kernels
 
@@ -65,6 +68,7 @@ const std::span<const PointwiseKernel> avx512 = kernels;
 
 namespace guardbit::emulator::operators::kernels {
 const std::span<const PointwiseKernel> avx512;
+const AdamKernel adam_avx512 = nullptr;
 }  // namespace guardbit::emulator::operators::kernels
 
 #endif
