@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/depthwise.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/product_verdict.hpp"
 
@@ -242,6 +244,17 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
   return product;
 }
 
+/// A convolution, or the gradient of a transposed one's input.
+ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
+                              const Context& context, const std::string& kind) {
+  ProductCall product{shape_of(kind, x, output), {}, {}};
+  for (const bool tf32 : modes(output, context)) {
+    product.captures.push_back(forward_capture(x, output, tf32));
+    product.orders.emplace_back(tf32 ? "in tf32" : "");
+  }
+  return product;
+}
+
 Answer with_verdict(const ProductVerdict& verdict, const Tensor& result) {
   Answer answer;
   answer.status = verdict.status;
@@ -267,12 +280,8 @@ Answer convolution(const Call& call, Context& context) {
         judge_product(scattered_product(x, x.input, output, context, call.op), context),
         *results[0]);
   }
-  ProductCall product{shape_of(call.op, x, output), {}, {}};
-  for (const bool tf32 : modes(output, context)) {
-    product.captures.push_back(forward_capture(x, output, tf32));
-    product.orders.emplace_back(tf32 ? "in tf32" : "");
-  }
-  return with_verdict(judge_product(product, context), *results[0]);
+  return with_verdict(judge_product(convolved_product(x, output, context, call.op), context),
+                      *results[0]);
 }
 
 /// The gradient of the bias: the sum of the output's gradient over all but its channels.
@@ -288,19 +297,64 @@ std::optional<Answer> bias_gradient(const Tensor& maps, Context& context) {
   return sum->answer(call, context);
 }
 
+/// The recorded gradient of a depthwise convolution by the kernel that its layout asks for, or by
+/// the other one: then it is explained, not predicted.
+template <class Compute>
+ProductVerdict depthwise_verdict(const ConvolutionCall& x, const Tensor& recorded,
+                                 const Compute& compute) {
+  using operators::DepthwiseKernel;
+  const bool is_together = operators::is_channels_last(x.input);
+  for (const bool takes_usual : {true, false}) {
+    const bool is_native = is_together != takes_usual;
+    const Tensor own = compute(is_native ? DepthwiseKernel::native : DepthwiseKernel::cudnn);
+    if (own.bytes.size() != recorded.bytes.size() || !std::ranges::equal(own.bytes, recorded.bytes))
+      continue;
+    return {Status::exact,
+            is_native ? "PyTorch's depthwise kernel" : "FMAs over the filter or 32 lanes",
+            takes_usual, 0};
+  }
+  return {Status::unmodelled, "neither of the known depthwise kernels gives it", false, 0};
+}
+
+ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps,
+                              const Tensor& recorded) {
+  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
+  return depthwise_verdict(x, recorded, [&](operators::DepthwiseKernel kernel) {
+    return operators::depthwise_data_gradient(maps, x.input, x.weight, shape, kernel);
+  });
+}
+ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
+                                 const Tensor& recorded) {
+  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
+  return depthwise_verdict(x, recorded, [&](operators::DepthwiseKernel kernel) {
+    return operators::depthwise_weight_gradient(maps, x.input, x.weight, shape, kernel);
+  });
+}
+
+ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
+                           const Context& context, const std::string& kind) {
+  ProductCall product{shape_of(kind, x, gradient), {}, {}};
+  for (const bool tf32 : modes(gradient, context)) {
+    product.captures.push_back(weight_gradient_capture(x, maps, gradient, tf32));
+    product.orders.emplace_back(tf32 ? "in tf32" : "");
+  }
+  return product;
+}
+
 Answer convolution_backward(const Call& call, Context& context) {
   const List* out = call.out.list();
   if (out == nullptr || out->size() != 3) throw UnknownArguments{"three results are needed"};
   ConvolutionCall x;
   const Tensor& given = call.tensor(0, "grad_output");
   const bool is_1d = given.rank() == 3;
-  const Tensor maps = as_2d(given);
+  Tensor maps = as_2d(given);
   x.input = as_2d(call.tensor(1, "input"));
   x.weight = as_2d(call.tensor(2, "weight"));
   read_shape(call, 4, is_1d, x);
-  if (x.is_transposed || x.groups != 1)
-    return unmodelled(x.is_transposed ? "gradients of a transposed convolution"
-                                      : "gradients of a convolution in groups");
+  const bool is_depthwise = x.groups > 1 && x.groups == x.input.shape[1] && !x.is_transposed;
+  if (x.groups != 1 && !is_depthwise) return unmodelled("gradients of a convolution in groups");
+  // It is the data gradient of the convolution from its output to its input.
+  if (x.is_transposed) std::swap(maps, x.input);
   Answer answer;
   answer.is_predicted = true;
   std::string unknown;
@@ -315,17 +369,19 @@ Answer convolution_backward(const Call& call, Context& context) {
   };
   if (const Tensor* data = (*out)[0].tensor())
     add("data",
-        judge_product(scattered_product(x, maps, as_2d(*data), context, call.op + " data"),
-                      context),
+        is_depthwise ? depthwise_data(x, maps, *data)
+        : x.is_transposed
+            ? judge_product(convolved_product(x, as_2d(*data), context, call.op + " data"), context)
+            : judge_product(scattered_product(x, maps, as_2d(*data), context, call.op + " data"),
+                            context),
         *data);
-  if (const Tensor* weights = (*out)[1].tensor()) {
-    ProductCall product{shape_of(call.op + " weight", x, as_2d(*weights)), {}, {}};
-    for (const bool tf32 : modes(*weights, context)) {
-      product.captures.push_back(weight_gradient_capture(x, maps, *weights, tf32));
-      product.orders.emplace_back(tf32 ? "in tf32" : "");
-    }
-    add("weight", judge_product(product, context), *weights);
-  }
+  if (const Tensor* weights = (*out)[1].tensor())
+    add("weight",
+        is_depthwise ? depthwise_weights(x, maps, *weights)
+                     : judge_product(weight_product(x, maps, as_2d(*weights), context,
+                                                    call.op + " weight"),
+                                     context),
+        *weights);
   if ((*out)[2].tensor() != nullptr) {
     auto sum = bias_gradient(given, context);
     const bool is_known = sum && sum->status == Status::exact && sum->results.size() == 1;
