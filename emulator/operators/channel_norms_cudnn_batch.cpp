@@ -134,6 +134,13 @@ PixelGradients gradients_of_pixels(std::span<const float> gradient, std::span<co
   return {sum_over_blocks(sums), sum_over_blocks(products)};
 }
 
+/// Images of one pixel count as channel by channel.
+ChannelLayout layout_for_cudnn(const Tensor& input) {
+  ChannelLayout layout(input);
+  if (layout.image == 1) layout.is_channels_last = false;
+  return layout;
+}
+
 void require_known(const ChannelLayout& layout) {
   if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
@@ -141,10 +148,11 @@ void require_known(const ChannelLayout& layout) {
 }  // namespace
 
 bool is_channels_last(const Tensor& input) { return ChannelLayout(input).is_channels_last; }
+bool takes_pixels_together(const Tensor& input) { return layout_for_cudnn(input).is_channels_last; }
 
 ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
                                    std::int64_t pixels) {
-  const ChannelLayout layout(input);
+  const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
   const NumberView numbers(input);
   const std::vector<float> weights = numbers_of(*arguments.weight);
@@ -205,8 +213,12 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
                                                 const Tensor& weight, std::int64_t pixels) {
-  const ChannelLayout layout(input);
+  const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
+  constexpr std::int64_t most_elements = 8192;
+  if (!layout.is_channels_last && input.type == formats::fp32 &&
+      layout.per_channel() > most_elements)
+    throw UnknownShape{"cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_of(weight);

@@ -95,6 +95,37 @@ std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& cont
   return std::nullopt;
 }
 
+/// The product without rows of A that are all zero, which tell nothing of a plan: gradients of which
+/// few rows are used have many. Nothing where there are none such, or too much else to it.
+std::optional<GemmCapture> without_empty_rows(const GemmCapture& capture) {
+  const CodeMatrix& a = capture.problem.a;
+  if (capture.convolution || a.batch != 1 || a.strides || capture.d.strides ||
+      !capture.problem.c.empty())
+    return std::nullopt;
+  std::vector<std::int64_t> rows;
+  const std::uint64_t magnitude = (std::uint64_t{1} << (formats::bits(a.format) - 1)) - 1;
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    bool is_empty = true;
+    for (std::int64_t j = 0; j < a.columns && is_empty; ++j)
+      is_empty = (a(0, i, j) & magnitude) == 0;
+    if (!is_empty) rows.push_back(i);
+  }
+  const auto taken = static_cast<std::int64_t>(rows.size());
+  if (taken == 0 || taken == a.rows) return std::nullopt;
+  GemmCapture rest = capture;
+  rest.problem.a = make_matrix(a.format, 1, taken, a.columns);
+  rest.d = make_matrix(capture.d.format, 1, taken, capture.d.columns);
+  for (std::int64_t i = 0; i < taken; ++i) {
+    const std::int64_t from = rows[static_cast<std::size_t>(i)];
+    for (std::int64_t j = 0; j < a.columns; ++j)
+      copy_element(a, a.place(0, from, j), rest.problem.a, i * a.columns + j);
+    for (std::int64_t j = 0; j < rest.d.columns; ++j)
+      copy_element(capture.d, capture.d.place(0, from, j), rest.d, i * rest.d.columns + j);
+  }
+  rest.shape = {taken, rest.d.columns};
+  return rest;
+}
+
 /// `simple`: only plans whose K is one chain.
 std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, double seconds,
                                bool simple) {
@@ -115,6 +146,13 @@ std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, dou
     if (found.mismatches == 0) plans.push_back(found.plan);
   }
   std::stable_partition(plans.begin(), plans.end(), is_one_chain);
+  if (!plans.empty()) return plans;
+  if (const auto rest = without_empty_rows(capture)) {
+    plans = searched(*rest, context, seconds, simple);
+    std::erase_if(plans, [&](const GemmPlan& plan) {
+      return mismatches_of(capture, plan, context.threads) != 0;
+    });
+  }
   return plans;
 }
 
