@@ -188,8 +188,8 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
           descending_sum(thread_sums(channel.size(), vector,
                                      [&](float sum, std::size_t i) { return sum + channel[i]; })) *
           share;
-      const float squares = descending_sum(
-          thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
+      const float squares =
+          descending_sum(thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
             return std::fma(channel[i] - mean, channel[i] - mean, sum);
           }));
       const float root = reciprocal_root_of(squares * share + epsilon);
@@ -218,7 +218,8 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
   constexpr std::int64_t most_elements = 8192;
   if (!layout.is_channels_last && input.type == formats::fp32 &&
       layout.per_channel() > most_elements)
-    throw UnknownShape{"cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
+    throw UnknownShape{
+        "cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_of(weight);
@@ -239,8 +240,8 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
         own[i] = scale * std::fma(-slope, channel[i] - means[c], own[i] - of_mean);
     } else {
       const std::size_t vector = vector_of(input, layout);
-      of_bias[c] = ascending_sum(thread_sums(
-          own.size(), vector, [&](float sum, std::size_t i) { return sum + own[i]; }));
+      of_bias[c] = ascending_sum(
+          thread_sums(own.size(), vector, [&](float sum, std::size_t i) { return sum + own[i]; }));
       of_weight[c] =
           ascending_sum(thread_sums(own.size(), vector,
                                     [&](float sum, std::size_t i) {

@@ -87,7 +87,8 @@ Tensor depthwise_weight_gradient(const Tensor& gradient, const Tensor& input, co
   const std::int64_t warps = is_native ? std::min(input.shape[0], most_warps) : 1;
   std::vector<float> results(static_cast<std::size_t>(weight.count()));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::int64_t o = static_cast<std::int64_t>(i) / taps, tap = static_cast<std::int64_t>(i) % taps;
+    const std::int64_t o = static_cast<std::int64_t>(i) / taps,
+                       tap = static_cast<std::int64_t>(i) % taps;
     std::vector<float> threads(static_cast<std::size_t>(warps * lanes));
     for (std::int64_t n = 0; n < input.shape[0]; ++n) {
       for (std::int64_t at = 0; at < pixels; ++at) {

@@ -183,7 +183,8 @@ Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Te
     const std::size_t first = row / inner * size * inner + row % inner;
     bool is_hidden = true;
     for (std::size_t i = 0; i < size; ++i)
-      is_hidden = is_hidden && numbers[first + i * inner] == -std::numeric_limits<float>::infinity();
+      is_hidden =
+          is_hidden && numbers[first + i * inner] == -std::numeric_limits<float>::infinity();
     for (std::size_t i = 0; is_hidden && i < size; ++i) results[first + i * inner] = 0;
   }
   return tensor_of_numbers(result.type, result.shape, result.stride, results);

@@ -377,10 +377,10 @@ Answer convolution_backward(const Call& call, Context& context) {
         *data);
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",
-        is_depthwise ? depthwise_weights(x, maps, *weights)
-                     : judge_product(weight_product(x, maps, as_2d(*weights), context,
-                                                    call.op + " weight"),
-                                     context),
+        is_depthwise
+            ? depthwise_weights(x, maps, *weights)
+            : judge_product(weight_product(x, maps, as_2d(*weights), context, call.op + " weight"),
+                            context),
         *weights);
   if ((*out)[2].tensor() != nullptr) {
     auto sum = bias_gradient(given, context);

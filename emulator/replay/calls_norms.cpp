@@ -101,13 +101,13 @@ Answer batch_norm(const Call& call, Context&) {
 /// In inference, where the moments are not given back.
 Answer batch_norm_inference(const Call& call, Context&) {
   const Tensor& input = floating(call.tensor(0, "input"));
-  ops::ChannelNormResult all = ops::batch_norm(
-      input, {.weight = call.optional_tensor(1, "weight"),
-              .bias = call.optional_tensor(2, "bias"),
-              .running_mean = call.optional_tensor(3, "running_mean"),
-              .running_variance = call.optional_tensor(4, "running_var"),
-              .is_training = false,
-              .epsilon = call.number(6, "eps")});
+  ops::ChannelNormResult all =
+      ops::batch_norm(input, {.weight = call.optional_tensor(1, "weight"),
+                              .bias = call.optional_tensor(2, "bias"),
+                              .running_mean = call.optional_tensor(3, "running_mean"),
+                              .running_variance = call.optional_tensor(4, "running_var"),
+                              .is_training = false,
+                              .epsilon = call.number(6, "eps")});
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
                   std::move(all.plan));
 }
@@ -134,7 +134,8 @@ bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& record
 }
 
 /// Tries how many pixels a lane takes until the recorded moments or sums, results 1 and 2, come
-/// out. The number is free where channels lie together; the result is then explained, not predicted.
+/// out. The number is free where channels lie together; the result is then explained, not
+/// predicted.
 template <class Compute>
 Answer with_pixels(const Call& call, bool is_free, const Compute& compute) {
   if (!is_free) return compute(1);

@@ -70,9 +70,9 @@ Answer embedding_bag(const Call& call, Context&) {
                        .is_mean = mode == mean_mode,
                        .weights = call.optional_tensor(6, "per_sample_weights"),
                        .padding = call.integer(8, "padding_idx", -1)};
-  Answer answer = computed({ops::embedding_bag(table, bags), ops::bags_of_indices(bags),
-                            ops::sizes_of_bags(bags)},
-                           "rows in order");
+  Answer answer = computed(
+      {ops::embedding_bag(table, bags), ops::bags_of_indices(bags), ops::sizes_of_bags(bags)},
+      "rows in order");
   answer.data_from = 3;
   return answer;
 }
@@ -82,13 +82,12 @@ Answer embedding_bag_gradient(const Call& call, Context&) {
   if (mode != sum_mode && mode != mean_mode) return unmodelled("the greatest of each bag");
   if (call.boolean(7, "scale_grad_by_freq", false))
     return unmodelled("gradients scaled by frequency, not measured");
-  return computed({ops::embedding_bag_gradient(
-                      floating(call.tensor(0, "grad")), call.tensor(1, "indices"),
-                      call.tensor(3, "offset2bag"), call.tensor(4, "bag_size"),
-                      call.integer(6, "num_weights"), mode == mean_mode,
-                      call.optional_tensor(10, "per_sample_weights"),
-                      call.integer(11, "padding_idx", -1))},
-                  "pieces of 10 indices in order");
+  return computed(
+      {ops::embedding_bag_gradient(
+          floating(call.tensor(0, "grad")), call.tensor(1, "indices"), call.tensor(3, "offset2bag"),
+          call.tensor(4, "bag_size"), call.integer(6, "num_weights"), mode == mean_mode,
+          call.optional_tensor(10, "per_sample_weights"), call.integer(11, "padding_idx", -1))},
+      "pieces of 10 indices in order");
 }
 
 constexpr std::array handlers = {

@@ -95,8 +95,8 @@ std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& cont
   return std::nullopt;
 }
 
-/// The product without rows of A that are all zero, which tell nothing of a plan: gradients of which
-/// few rows are used have many. Nothing where there are none such, or too much else to it.
+/// The product without rows of A that are all zero, which tell nothing of a plan: gradients of
+/// which few rows are used have many. Nothing where there are none such, or too much else to it.
 std::optional<GemmCapture> without_empty_rows(const GemmCapture& capture) {
   const CodeMatrix& a = capture.problem.a;
   if (capture.convolution || a.batch != 1 || a.strides || capture.d.strides ||
