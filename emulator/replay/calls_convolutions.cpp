@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "emulator/operators/channel_norms.hpp"
-#include "emulator/operators/depthwise.hpp"
+#include "emulator/operators/layers/depthwise.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/product_verdict.hpp"
 

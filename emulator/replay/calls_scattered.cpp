@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "emulator/operators/embedding_bag.hpp"
+#include "emulator/operators/layers/embedding_bag.hpp"
 #include "emulator/operators/scattered_sums.hpp"
 #include "emulator/replay/calls.hpp"
 

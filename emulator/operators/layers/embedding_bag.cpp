@@ -1,4 +1,4 @@
-#include "emulator/operators/embedding_bag.hpp"
+#include "emulator/operators/layers/embedding_bag.hpp"
 
 #include <cmath>
 #include <vector>

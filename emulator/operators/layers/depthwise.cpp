@@ -1,4 +1,4 @@
-#include "emulator/operators/depthwise.hpp"
+#include "emulator/operators/layers/depthwise.hpp"
 
 #include <algorithm>
 #include <cmath>
