@@ -131,6 +131,13 @@ struct Tap {
   std::int64_t o = 0, r = 0, s = 0;
 };
 
+/// Of kernels that go over the whole filter with some channels, then with the next ones.
+std::optional<std::int64_t> channels_of_block(const std::string& order) {
+  constexpr std::string_view words = "channels in blocks of ";
+  if (!order.starts_with(words)) return std::nullopt;
+  return std::stoll(order.substr(words.size()));
+}
+
 std::vector<Tap> taps_of(const Tensor& weight, std::int64_t channels, const std::string& order) {
   std::vector<Tap> taps;
   const std::int64_t rows = weight.shape[2], columns = weight.shape[3];
@@ -144,9 +151,13 @@ std::vector<Tap> taps_of(const Tensor& weight, std::int64_t channels, const std:
   if (order.starts_with("channels outermost")) {
     for (std::int64_t o = 0; o < channels; ++o)
       add_filter([&](std::int64_t r, std::int64_t s) { taps.push_back({o, r, s}); });
-  } else {
+    return taps;
+  }
+  const std::int64_t block = channels_of_block(order).value_or(channels);
+  for (std::int64_t first = 0; first < channels; first += block) {
+    const std::int64_t end = std::min(channels, first + block);
     add_filter([&](std::int64_t r, std::int64_t s) {
-      for (std::int64_t o = 0; o < channels; ++o) taps.push_back({o, r, s});
+      for (std::int64_t o = first; o < end; ++o) taps.push_back({o, r, s});
     });
   }
   return taps;
@@ -222,8 +233,14 @@ GemmCapture weight_gradient_capture(const ConvolutionCall& x, const Tensor& maps
   return capture;
 }
 
-constexpr std::array scattered_orders = {"channels outermost", "channels innermost, descending",
-                                         "channels innermost", "channels outermost, descending"};
+constexpr std::array scattered_orders = {"channels outermost",
+                                         "channels innermost, descending",
+                                         "channels innermost",
+                                         "channels outermost, descending",
+                                         "channels in blocks of 32",
+                                         "channels in blocks of 64",
+                                         "channels in blocks of 32, descending",
+                                         "channels in blocks of 64, descending"};
 
 /// In FP32 cuDNN may multiply in TF32 or not.
 std::vector<bool> modes(const Tensor& tensor, const Context& context) {
@@ -237,6 +254,8 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
   ProductCall product{shape_of(kind, x, image), {}, {}};
   for (const bool tf32 : modes(image, context)) {
     for (const char* order : scattered_orders) {
+      // The same as channels innermost.
+      if (channels_of_block(order).value_or(0) >= maps.shape[1]) continue;
       product.captures.push_back(scattered_capture(x, maps, image, order, tf32));
       product.orders.push_back(std::string(order) + (tf32 ? " in tf32" : ""));
     }
