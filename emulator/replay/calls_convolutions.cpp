@@ -126,10 +126,13 @@ GemmCapture forward_capture(const ConvolutionCall& x, const Tensor& output, bool
   return capture;
 }
 
-/// A place in K of a data gradient: output channel, filter row and column.
+/// A place in K of a data gradient: output channel, or -1 for a zero, filter row and column.
 struct Tap {
   std::int64_t o = 0, r = 0, s = 0;
 };
+
+/// Kernels take their channels in such groups, the last one with zeros.
+constexpr std::int64_t padded_channels = 8;
 
 /// Of kernels that go over the whole filter with some channels, then with the next ones.
 std::optional<std::int64_t> channels_of_block(const std::string& order) {
@@ -154,10 +157,13 @@ std::vector<Tap> taps_of(const Tensor& weight, std::int64_t channels, const std:
     return taps;
   }
   const std::int64_t block = channels_of_block(order).value_or(channels);
+  const bool is_padded = order.find("padded") != std::string::npos;
   for (std::int64_t first = 0; first < channels; first += block) {
     const std::int64_t end = std::min(channels, first + block);
     add_filter([&](std::int64_t r, std::int64_t s) {
       for (std::int64_t o = first; o < end; ++o) taps.push_back({o, r, s});
+      for (std::int64_t o = end; is_padded && o % padded_channels != 0; ++o)
+        taps.push_back({-1, r, s});
     });
   }
   return taps;
@@ -173,6 +179,7 @@ GemmCapture scattered_capture(const ConvolutionCall& x, const Tensor& maps, cons
   const auto k = static_cast<std::int64_t>(taps.size());
   const auto source = [&](std::int64_t row, std::int64_t at) -> std::int64_t {
     const Tap& tap = taps[static_cast<std::size_t>(at)];
+    if (tap.o < 0) return -1;
     const std::int64_t n = row / pixels, h = row % pixels / image.shape[3],
                        w = row % image.shape[3];
     const std::int64_t p = h + x.padding[0] - tap.r * x.dilation[0];
@@ -181,8 +188,9 @@ GemmCapture scattered_capture(const ConvolutionCall& x, const Tensor& maps, cons
     if (p / x.stride[0] >= maps.shape[2] || q / x.stride[1] >= maps.shape[3]) return -1;
     return index_of(maps, n, tap.o, p / x.stride[0], q / x.stride[1]);
   };
-  const auto filter = [&](std::int64_t at, std::int64_t c) {
+  const auto filter = [&](std::int64_t at, std::int64_t c) -> std::int64_t {
     const Tap& tap = taps[static_cast<std::size_t>(at)];
+    if (tap.o < 0) return -1;
     return index_of(x.weight, tap.o, c, tap.r, tap.s);
   };
   const auto result = [&](std::int64_t row, std::int64_t c) {
@@ -240,7 +248,9 @@ constexpr std::array scattered_orders = {"channels outermost",
                                          "channels in blocks of 32",
                                          "channels in blocks of 64",
                                          "channels in blocks of 32, descending",
-                                         "channels in blocks of 64, descending"};
+                                         "channels in blocks of 64, descending",
+                                         "channels innermost, padded to 8",
+                                         "channels innermost, padded to 8, descending"};
 
 /// In FP32 cuDNN may multiply in TF32 or not.
 std::vector<bool> modes(const Tensor& tensor, const Context& context) {
@@ -256,6 +266,9 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
     for (const char* order : scattered_orders) {
       // The same as channels innermost.
       if (channels_of_block(order).value_or(0) >= maps.shape[1]) continue;
+      if (std::string_view(order).find("padded") != std::string_view::npos &&
+          maps.shape[1] % padded_channels == 0)
+        continue;
       product.captures.push_back(scattered_capture(x, maps, image, order, tf32));
       product.orders.push_back(std::string(order) + (tf32 ? " in tf32" : ""));
     }
