@@ -131,8 +131,8 @@ struct Tap {
   std::int64_t o = 0, r = 0, s = 0;
 };
 
-/// Kernels take their channels in such groups, the last one with zeros.
-constexpr std::int64_t padded_channels = 8;
+/// Kernels take their channels in such groups for the unit's blocks, the last one with zeros.
+constexpr std::int64_t padded_channels = 16;
 
 /// Of kernels that go over the whole filter with some channels, then with the next ones.
 std::optional<std::int64_t> channels_of_block(const std::string& order) {
@@ -157,12 +157,12 @@ std::vector<Tap> taps_of(const Tensor& weight, std::int64_t channels, const std:
     return taps;
   }
   const std::int64_t block = channels_of_block(order).value_or(channels);
-  const bool is_padded = order.find("padded") != std::string::npos;
+  const bool is_padded = channels_of_block(order) || order.find("padded") != std::string::npos;
   for (std::int64_t first = 0; first < channels; first += block) {
     const std::int64_t end = std::min(channels, first + block);
     add_filter([&](std::int64_t r, std::int64_t s) {
       for (std::int64_t o = first; o < end; ++o) taps.push_back({o, r, s});
-      for (std::int64_t o = end; is_padded && o % padded_channels != 0; ++o)
+      for (std::int64_t o = end - first; is_padded && o % padded_channels != 0; ++o)
         taps.push_back({-1, r, s});
     });
   }
@@ -249,8 +249,8 @@ constexpr std::array scattered_orders = {"channels outermost",
                                          "channels in blocks of 64",
                                          "channels in blocks of 32, descending",
                                          "channels in blocks of 64, descending",
-                                         "channels innermost, padded to 8",
-                                         "channels innermost, padded to 8, descending"};
+                                         "channels innermost, padded to 16",
+                                         "channels innermost, padded to 16, descending"};
 
 /// In FP32 cuDNN may multiply in TF32 or not.
 std::vector<bool> modes(const Tensor& tensor, const Context& context) {
