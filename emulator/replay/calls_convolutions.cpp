@@ -209,6 +209,41 @@ GemmCapture scattered_capture(const ConvolutionCall& x, const Tensor& maps, cons
   return capture;
 }
 
+/// A convolution whose K walks filter places and some channels at a time, as `scattered_capture`
+/// has it: rows are pixels of the output, columns its channels.
+GemmCapture gathered_capture(const ConvolutionCall& x, const Tensor& output,
+                             const std::string& order, bool tf32) {
+  const std::vector<Tap> taps = taps_of(x.weight, x.input.shape[1], order);
+  const std::int64_t pixels = output.shape[2] * output.shape[3], columns = output.shape[1];
+  const std::int64_t rows = output.shape[0] * pixels;
+  const auto k = static_cast<std::int64_t>(taps.size());
+  const auto source = [&](std::int64_t row, std::int64_t at) -> std::int64_t {
+    const Tap& tap = taps[static_cast<std::size_t>(at)];
+    const std::int64_t p = row % pixels / output.shape[3], q = row % output.shape[3];
+    const std::int64_t h = p * x.stride[0] - x.padding[0] + tap.r * x.dilation[0];
+    const std::int64_t w = q * x.stride[1] - x.padding[1] + tap.s * x.dilation[1];
+    if (tap.o < 0 || h < 0 || w < 0 || h >= x.input.shape[2] || w >= x.input.shape[3]) return -1;
+    return index_of(x.input, row / pixels, tap.o, h, w);
+  };
+  const auto filter = [&](std::int64_t at, std::int64_t o) -> std::int64_t {
+    const Tap& tap = taps[static_cast<std::size_t>(at)];
+    return tap.o < 0 ? -1 : index_of(x.weight, o, tap.o, tap.r, tap.s);
+  };
+  const auto result = [&](std::int64_t row, std::int64_t o) {
+    return index_of(output, row / pixels, o, row % pixels / output.shape[3], row % output.shape[3]);
+  };
+  GemmCapture capture;
+  capture.kind = "gemm";
+  capture.arch = "sm_90";
+  capture.tf32 = tf32;
+  capture.problem.a = gathered(x.input, rows, k, source);
+  capture.problem.b = gathered(x.weight, k, columns, filter);
+  if (x.bias) capture.problem.bias = line_of(*x.bias);
+  capture.d = gathered(output, rows, columns, result);
+  capture.shape = {rows, columns};
+  return capture;
+}
+
 /// A weight gradient: rows are output channels, columns channel and filter place, K walks images
 /// and pixels.
 GemmCapture weight_gradient_capture(const ConvolutionCall& x, const Tensor& maps,
@@ -283,6 +318,18 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
   for (const bool tf32 : modes(output, context)) {
     product.captures.push_back(forward_capture(x, output, tf32));
     product.orders.emplace_back(tf32 ? "in tf32" : "");
+  }
+  if (x.groups != 1) return product;
+  for (const bool tf32 : modes(output, context)) {
+    for (const std::string order : {"channels innermost, padded to 16", "channels in blocks of 32",
+                                    "channels in blocks of 64"}) {
+      const std::int64_t channels = x.input.shape[1];
+      if (channels_of_block(order) ? *channels_of_block(order) >= channels
+                                   : channels % padded_channels == 0)
+        continue;
+      product.captures.push_back(gathered_capture(x, output, order, tf32));
+      product.orders.push_back(order + (tf32 ? " in tf32" : ""));
+    }
   }
   return product;
 }
