@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "emulator/replay/calls.hpp"
 
 // Operators that move data, and draws whose generator a recording does not hold.
@@ -14,6 +16,21 @@ Answer marks(const Call&, Context&) { return moves_data("a mark of the profiler"
 Answer puts(const Call& call, Context&) {
   if (call.boolean(3, "accumulate", false)) return unmodelled("values added at indices");
   return moves_data();
+}
+
+/// Which integers are among others.
+Answer is_in(const Call& call, Context&) {
+  const Tensor& elements = call.tensor(0, "elements");
+  const Tensor& others = call.tensor(1, "test_elements");
+  if (!formats::is_integer(elements.type) || !formats::is_integer(others.type))
+    return unmodelled("a search among floating numbers");
+  std::vector<std::int64_t> all = operators::integers_of(others);
+  std::ranges::sort(all);
+  const bool inverts = call.boolean(3, "invert", false);
+  std::vector<std::int64_t> found = operators::integers_of(elements);
+  for (std::int64_t& x : found) x = std::ranges::binary_search(all, x) != inverts ? 1 : 0;
+  return computed({operators::tensor_of_integers(formats::b1, elements.shape, found)},
+                  "integers: exact");
 }
 
 constexpr std::array handlers = {
@@ -43,6 +60,7 @@ constexpr std::array handlers = {
     Handler{"aten.index_put", puts},
     Handler{"aten.index_put_", puts},
     Handler{"aten.index_select", moves},
+    Handler{"aten.isin.Tensor_Tensor", is_in},
     Handler{"aten.lift_fresh", moves},
     Handler{"aten.lift_fresh_copy", moves},
     Handler{"aten.masked_scatter", moves},

@@ -40,9 +40,8 @@ Answer new_numbers(const Call& call, Context& context) {
 template <Distribution distribution>
 Answer numbers_like(const Call& call, Context& context) {
   const Tensor& input = call.tensor(0, "self");
-  Answer answer =
-      distributed(call, context, distribution, call.dtype(by_name, "dtype").value_or(input.type),
-                  input.shape);
+  Answer answer = distributed(call, context, distribution,
+                              call.dtype(by_name, "dtype").value_or(input.type), input.shape);
   for (auto& result : answer.results) result = ops::from_memory_order(input, *result);
   return answer;
 }
@@ -75,8 +74,9 @@ Answer dropout(const Call& call, Context& context) {
 Answer dropout_gradient(const Call& call, Context&) {
   const Tensor& gradient = call.tensor(0, "grad_output");
   if (!ops::is_working_type(gradient.type)) return unmodelled("a type without a model");
-  return computed({ops::dropout_gradient(gradient, call.tensor(1, "mask"), call.number(2, "scale"))},
-                  "(mask dy) scale");
+  return computed(
+      {ops::dropout_gradient(gradient, call.tensor(1, "mask"), call.number(2, "scale"))},
+      "(mask dy) scale");
 }
 
 constexpr std::array handlers = {

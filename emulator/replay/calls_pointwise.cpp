@@ -93,9 +93,9 @@ Answer of_doubles(const Call& call) {
   std::vector<double> numbers = operators::doubles_of(input);
   for (double& x : numbers) x = 1 / x;
   const auto* begin = reinterpret_cast<const std::byte*>(numbers.data());
-  return computed({operators::tensor_of_bytes(
-                      formats::fp64, input.shape, operators::contiguous_stride(input.shape),
-                      {begin, begin + numbers.size() * sizeof(double)})},
+  return computed({operators::tensor_of_bytes(formats::fp64, input.shape,
+                                              operators::contiguous_stride(input.shape),
+                                              {begin, begin + numbers.size() * sizeof(double)})},
                   "1 / x in FP64");
 }
 
@@ -405,13 +405,12 @@ Answer elu_backward(const Call& call, Context& context) {
 }
 
 constexpr std::array unary_names = {
-    "abs",        "acos",      "acosh",       "asin",     "asinh",       "atan",    "atanh",
-    "cos",        "cosh",      "digamma",     "erf",      "erfc",        "erfinv",  "exp",
-    "exp2",       "expm1",     "frac",        "isfinite", "isinf",       "isnan",   "lgamma",
-    "log",        "log10",     "log1p",       "log2",     "logical_not", "neg",     "reciprocal",
-    "rsqrt",      "hardswish", "hardsigmoid", "mish",     "relu",        "sigmoid", "sign",    "sgn",
-    "signbit",    "silu",      "sin",         "sinh",     "sqrt",        "tan",     "tanh",
-    "bitwise_not"};
+    "abs",  "acos",        "acosh", "asin",       "asinh",   "atan",      "atanh",       "cos",
+    "cosh", "digamma",     "erf",   "erfc",       "erfinv",  "exp",       "exp2",        "expm1",
+    "frac", "isfinite",    "isinf", "isnan",      "lgamma",  "log",       "log10",       "log1p",
+    "log2", "logical_not", "neg",   "reciprocal", "rsqrt",   "hardswish", "hardsigmoid", "mish",
+    "relu", "sigmoid",     "sign",  "sgn",        "signbit", "silu",      "sin",         "sinh",
+    "sqrt", "tan",         "tanh",  "bitwise_not"};
 constexpr std::array binary_names = {
     "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",     "logical_and",
     "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};

@@ -1,4 +1,4 @@
-#include "emulator/operators/recurrent.hpp"
+#include "emulator/operators/layers/recurrent.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/replay/calls.hpp"
 
@@ -23,7 +23,7 @@ ops::GateSums sums_of(const Call& call) {
 }
 
 Tensor over_rows(const Tensor& gradient, Context& context) {
-  return ops::sum(gradient, {.dimensions = {0}, .machine = context.machine}).result;
+  return ops::sum(gradient, {.dimensions = {0}, .type = {}, .machine = context.machine}).result;
 }
 
 Answer lstm(const Call& call, Context&) {

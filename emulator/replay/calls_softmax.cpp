@@ -29,8 +29,8 @@ Answer safe(const Call& call, Context& context) {
   const Tensor& input = floating(call.tensor(0, "self"));
   if (call.dtype(2, "dtype").value_or(input.type) != input.type)
     return unmodelled("a softmax that converts its input");
-  ops::SoftmaxResult all = ops::softmax(input, call.integer(1, "dim"), false, input.type,
-                                        context.threads);
+  ops::SoftmaxResult all =
+      ops::softmax(input, call.integer(1, "dim"), false, input.type, context.threads);
   all.result = ops::without_hidden_rows(input, call.integer(1, "dim"), all.result);
   return answered(std::move(all));
 }

@@ -120,7 +120,8 @@ bool has_tensors(const Call& call) {
 Answer answer_of(const Call& call, Context& context) {
   if (is_of_the_cpu(call)) return moves_data("computed by the CPU");
   const Handler* handler = find_handler(call.op);
-  if (handler == nullptr && !has_tensors(call)) return moves_data("no tensors: a question to a library");
+  if (handler == nullptr && !has_tensors(call))
+    return moves_data("no tensors: a question to a library");
   if (handler == nullptr) return unmodelled("no model of this operator");
   try {
     return handler->answer(call, context);

@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -303,6 +305,63 @@ TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each c
     CHECK(replay.summary.exact == replay.summary.calls);
     CHECK(replay.summary.outputs_exact == replay.summary.outputs);
   }
+}
+
+TEST_CASE("Replay: recorded layers and attention are exact or possible, each call") {
+  for (const std::string name : {"layers", "attention"}) {
+    PlanBook book;
+    book.search_seconds = 5;
+    const Replay replay = replayed(emulator::replay::read_recording(in_source(
+                                       "tests/golden/operators/" + name + ".safetensors")),
+                                   &book);
+    INFO(name);
+    CHECK(replay.summary.calls >= 36);
+    CHECK(replay.summary.unordered == (name == "attention" ? 3 : 0));
+    CHECK(replay.summary.exact + replay.summary.unordered == replay.summary.calls);
+    CHECK(replay.summary.outputs_exact == replay.summary.outputs);
+  }
+}
+
+TEST_CASE("Replay: recorded whole programs are exact in every call that computes") {
+  struct Program {
+    std::string name;
+    std::int64_t calls, data, outputs;
+  };
+  for (const Program& program :
+       {Program{"program_gpt", 191, 93, 86466}, Program{"program_llama", 180, 58, 12009}}) {
+    PlanBook book;
+    book.search_seconds = 5;
+    const std::string path = in_source("tests/golden/operators/" + program.name + ".safetensors");
+    const auto recording = emulator::replay::read_recording(path);
+    const auto first = replayed(recording, &book).summary;
+    INFO(program.name);
+    CHECK(first.calls == program.calls);
+    CHECK(first.data == program.data);
+    CHECK(first.exact == program.calls - program.data);
+    CHECK(first.outputs == program.outputs);
+    CHECK(first.outputs_exact == program.outputs);
+    CHECK(first.explained > 0);
+    // What the book knows is predicted.
+    CHECK(replayed(recording, &book).summary.explained == 0);
+  }
+}
+
+TEST_CASE("Replay: a changed element of a whole program is found") {
+  const std::string path = in_source("tests/golden/operators/program_llama.safetensors");
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  // The sign of one FP32 number in the middle.
+  bytes[bytes.size() / 2 / 4 * 4 + 3] ^= static_cast<char>(0x80);
+  const auto changed = std::filesystem::temp_directory_path() / "guardbit_changed.safetensors";
+  std::ofstream(changed, std::ios::binary) << bytes;
+  PlanBook book;
+  book.search_seconds = 1;
+  const auto summary = replayed(emulator::replay::read_recording(changed.string()), &book).summary;
+  std::filesystem::remove(changed);
+  CHECK(summary.exact < 122);
 }
 
 TEST_CASE("Replay: shared recordings of operators", "[shared]") {

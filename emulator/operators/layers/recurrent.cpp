@@ -1,4 +1,4 @@
-#include "emulator/operators/recurrent.hpp"
+#include "emulator/operators/layers/recurrent.hpp"
 
 #include <array>
 #include <cmath>
