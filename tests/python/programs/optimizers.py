@@ -9,9 +9,9 @@ from printed import put
 
 form, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
 options = {"foreach": {"foreach": True}, "single": {"foreach": False}, "fused": {"fused": True}}[form]
-ALL = {"SGD": {"momentum": 0.9}, "Adam": {}, "AdamW": {"amsgrad": True}, "Adagrad": {}}
+ALL = {"SGD": {"momentum": 0.9}, "Adam": {}, "AdamW": {"amsgrad": True}}
 if form != "fused":
-    ALL.update(Adamax={}, NAdam={}, RAdam={}, RMSprop={"centered": True, "momentum": 0.5}, Adadelta={}, ASGD={}, Rprop={})
+    ALL.update(Adagrad={}, Adamax={}, NAdam={}, RAdam={}, RMSprop={"centered": True, "momentum": 0.5}, Adadelta={}, ASGD={}, Rprop={})
 for name, more in ALL.items():
     torch.manual_seed(6)
     model = nn.Sequential(nn.Linear(24, 40), nn.Tanh(), nn.LayerNorm(40), nn.Linear(40, 5)).cuda()
