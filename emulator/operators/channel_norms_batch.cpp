@@ -19,7 +19,7 @@ constexpr std::size_t block_threads = 512;
 
 /// Threads of a block beside each other, for images of so many elements.
 std::size_t threads_along(std::int64_t image) {
-  for (const std::size_t threads : {32, 64, 128, 256}) {
+  for (const std::size_t threads : {32U, 64U, 128U, 256U}) {
     if (image <= static_cast<std::int64_t>(threads)) return threads;
   }
   return block_threads;

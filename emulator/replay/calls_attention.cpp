@@ -279,7 +279,7 @@ std::vector<float> delta_of_other_kernels(const BackwardProblem& problem, Contex
   const Dimensions shape = {x.batch * x.heads * x.queries, x.value_width};
   return operators::numbers_of(
       operators::sum(operators::tensor_of_numbers(formats::fp32, shape, products),
-                     {.dimensions = {1}, .machine = context.machine})
+                     {.dimensions = {1}, .type = {}, .machine = context.machine})
           .result);
 }
 
