@@ -86,9 +86,11 @@ struct WholeProduct {
   Matrix a, b, c, bias, d;
   double alpha = 1, beta = 0;
   formats::Format input, output;
-  double spacings = 0.5;
+  double spacings = 0.5, parts_unit = 0;
   /// what D went through, or ReLU undone
   Activation activation = Activation::none;
+
+  double rounding_unit() const { return emulator::rounding_unit(input, k) + parts_unit; }
 };
 /// A, B, C or D stored the other way round, wholly or in tiles; read with another leading dimension
 /// or start, without signs, or from another matrix.

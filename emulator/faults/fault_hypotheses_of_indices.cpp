@@ -73,8 +73,8 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
     wanted += term, magnitude += std::abs(term);
   }
   if (!is_inside || !std::isfinite(wanted)) return {};
-  const double allowed = rounding_unit(x.input, x.k) * magnitude +
-                         rounding_of(x.output, x.spacings, wanted) + std::abs(x.alpha) * unknown;
+  const double allowed = x.rounding_unit() * magnitude + rounding_of(x.output, x.spacings, wanted) +
+                         std::abs(x.alpha) * unknown;
   return {false, wanted, allowed};
 }
 
@@ -265,7 +265,7 @@ std::vector<Place> places_like(const WholeProduct& x, std::int64_t row, std::int
           (x.c && x.beta != 0 ? x.beta * x.c(p, q) : 0) + (x.bias ? x.bias(0, q) : 0);
       const double wanted = x.alpha * product(i, j) + addend;
       const double rounding =
-          rounding_unit(x.input, x.k) * (std::abs(x.alpha) * magnitude(i, j) + std::abs(addend)) +
+          x.rounding_unit() * (std::abs(x.alpha) * magnitude(i, j) + std::abs(addend)) +
           rounding_of(x.output, x.spacings, wanted);
       const Answer there{false, wanted, rounding};
       if (distance(x, x.d(row, column), there) <= allowed(x, there)) places.emplace_back(p, q);
@@ -292,8 +292,7 @@ Faults find_running_sums(const WholeProduct& x) {
       const double before = p < 0 ? 0 : sum_at(p, q);
       const double more = seen.d - seen.right.wanted;
       const double allowed =
-          seen.right.allowed +
-          rounding_unit(x.input, x.k) * 4 * (std::abs(before) + seen.right.allowed) +
+          seen.right.allowed + x.rounding_unit() * 4 * (std::abs(before) + seen.right.allowed) +
           2 * rounding_of(x.output, x.spacings, std::max(std::abs(before), std::abs(more)));
       if (!(std::abs(more - before) <= 2 * allowed)) return false;
       told += std::abs(before) > 16 * allowed ? 1 : 0;

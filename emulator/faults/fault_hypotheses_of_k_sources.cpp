@@ -123,7 +123,15 @@ FirstFaults guess_k_sources(const ProductNumbers& x, const WholeProduct& whole) 
   return list;
 }
 
-Faults find_stale_tile(const ProductNumbers& x) {
+namespace {
+
+/// A tile of one operand that seems to be another of its tiles.
+struct StaleTile {
+  Sources source;
+  bool of_b;
+};
+
+std::optional<StaleTile> likest_tile(const ProductNumbers& x) {
   constexpr std::int64_t farthest = 4;
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   const RealMatrix error =
@@ -156,11 +164,28 @@ Faults find_stale_tile(const ProductNumbers& x) {
         for (const bool of_b : {false, true}) look(tile, begin, from, of_b);
       }
   if (best.tile == 0) return {};
-  Sources source = all_numbers(x.k());
+  StaleTile result{all_numbers(x.k()), best.of_b};
   for (std::int64_t l = 0; l < best.tile; ++l)
-    source[static_cast<std::size_t>(best.begin + l)] = best.from + l;
-  return agrees(x, with_sources(x, source, best.of_b).asked()) ? moved_k(x, source, best.of_b)
-                                                               : Faults{};
+    result.source[static_cast<std::size_t>(best.begin + l)] = best.from + l;
+  return result;
+}
+
+}  // namespace
+
+Faults find_stale_tile(const ProductNumbers& x) {
+  const auto tile = likest_tile(x);
+  return tile && agrees(x, with_sources(x, tile->source, tile->of_b).asked())
+             ? moved_k(x, tile->source, tile->of_b)
+             : Faults{};
+}
+
+FirstFaults guess_stale_tile(const ProductNumbers& x, const WholeProduct& whole) {
+  const auto tile = likest_tile(x);
+  if (!tile) return {};
+  FirstFault first{moved_k(x, tile->source, tile->of_b), with_sources(x, tile->source, tile->of_b),
+                   whole};
+  first.whole.m = 0;
+  return {first};
 }
 
 Faults find_k_sources(const ProductNumbers& x) {

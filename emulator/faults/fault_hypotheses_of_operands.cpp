@@ -120,6 +120,7 @@ FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& 
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   const auto wrong = [](const ProductNumbers& y) { return disagreement(y, y.asked()).count; };
   const std::int64_t as_asked = wrong(few);
+  const double error_as_asked = error_of(few, few.asked());
   FirstFaults list;
   for (const Conversion& conversion : input_conversions) {
     if (conversion.format.fraction_bits >= x.input.fraction_bits) continue;
@@ -132,8 +133,9 @@ FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& 
         y.multiply_operands();
         return y;
       };
-      // Most outputs are right then.
-      if (3 * wrong(converted(few)) > as_asked) continue;
+      // Most outputs are right then, or much nearer.
+      const ProductNumbers y = converted(few);
+      if (3 * wrong(y) > as_asked && 3 * error_of(y, y.asked()) > error_as_asked) continue;
       list.push_back({{{.kind = FaultKind::converted_input,
                         .operand = operand,
                         .name = formats::name_of(conversion.format),

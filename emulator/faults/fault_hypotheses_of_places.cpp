@@ -30,6 +30,7 @@ ProductNumbers tile_of(const ProductNumbers& x, const Rectangle& r) {
   tile.a.columns = tile.b.rows = x.k();
   tile.d = part(x.d, r.row, r.rows, r.column, r.columns);
   tile.input = x.input, tile.output = x.output, tile.spacings = x.spacings;
+  tile.parts_unit = x.parts_unit;
   tile.activation = x.activation;
   return tile;
 }

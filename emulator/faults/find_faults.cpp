@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emulator/faults/first_faults.hpp"
+#include "emulator/faults/rounded_parts.hpp"
 
 namespace guardbit::emulator {
 
@@ -170,18 +171,17 @@ Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disag
   if (faults.empty()) faults = find_running_sums(whole);
   if (faults.empty()) faults = in_parts(x, whole, wrong, interrupted);
   if (faults.empty()) faults = find_multiples(x);
-  if (faults.empty()) faults = find_narrow_accumulator(x);
   return faults;
 }
 
-/// Two faults that explain D together.
-Faults two_faults(const ProductNumbers& x, const WholeProduct& whole,
-                  const Interrupted& interrupted) {
+/// What D shows although something else hides it, likely ones first.
+FirstFaults first_faults(const ProductNumbers& x, const WholeProduct& whole) {
   using Guess = FirstFaults (*)(const ProductNumbers&, const WholeProduct&);
   constexpr Guess guesses[] = {guess_blank_areas,    guess_missing_addend,   guess_factors,
                                guess_permuted_lines, guess_activation,       guess_range,
                                guess_k_weights,      guess_input_conversion, guess_k_sources,
-                               guess_misread_matrix, guess_line_constants,   guess_misplaced_tiles};
+                               guess_stale_tile,     guess_misread_matrix,   guess_line_constants,
+                               guess_misplaced_tiles};
   const double typical = typical_error(x);
   FirstFaults all;
   for (const Guess guess : guesses)
@@ -190,17 +190,48 @@ Faults two_faults(const ProductNumbers& x, const WholeProduct& whole,
   // Those that leave least are likely.
   std::stable_sort(all.begin(), all.end(),
                    [](const FirstFault& p, const FirstFault& q) { return p.left < q.left; });
-  for (const FirstFault& first : all) {
+  return all;
+}
+
+/// Two faults that explain D together: what `first` left is another one.
+Faults two_faults(const FirstFault& first, const Interrupted& interrupted) {
+  const Disagreement wrong = disagreement(first.mended, first.mended.asked());
+  if (wrong.count == 0) return first.faults;
+  const Faults second = one_fault(first.mended, first.whole, wrong, interrupted);
+  if (second.empty() || !may_follow(second, first.faults)) return {};
+  Faults both = first.faults;
+  both.insert(both.end(), second.begin(), second.end());
+  return both;
+}
+
+/// The same where what is left shows that parts of K were rounded to 16 bits.
+Faults two_faults_beside_parts(FirstFaults& all, std::int64_t k, const Interrupted& interrupted) {
+  for (FirstFault& first : all) {
     if (interrupted && interrupted()) return {};
-    const Disagreement wrong = disagreement(first.mended, first.mended.asked());
-    if (wrong.count == 0) return first.faults;
-    const Faults second = one_fault(first.mended, first.whole, wrong, interrupted);
-    if (second.empty() || !may_follow(second, first.faults)) continue;
-    Faults both = first.faults;
-    both.insert(both.end(), second.begin(), second.end());
-    return both;
+    first.parts = find_rounded_parts(first.mended);
+    if (!first.parts) continue;
+    first.mended.parts_unit = first.whole.parts_unit = first.parts->unit;
+    Faults faults = two_faults(first, interrupted);
+    if (faults.empty()) continue;
+    faults.push_back(rounded_parts_fault(*first.parts, k));
+    return faults;
   }
   return {};
+}
+
+/// What explains D by itself, else two faults, else errors of narrow sums.
+Faults explained(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
+                 const Interrupted& interrupted) {
+  Faults faults = one_fault(x, whole, wrong, interrupted);
+  if (!faults.empty()) return faults;
+  FirstFaults first = first_faults(x, whole);
+  if (x.parts_unit == 0) faults = two_faults_beside_parts(first, x.k(), interrupted);
+  if (faults.empty()) faults = find_narrow_accumulator(x);
+  for (std::size_t i = 0; i < first.size() && faults.empty(); ++i) {
+    if (interrupted && interrupted()) return {};
+    faults = two_faults(first[i], interrupted);
+  }
+  return faults;
 }
 
 /// The honest words for what has no name, with where it is.
@@ -296,6 +327,12 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     converted.output = *held;
     converted.spacings = x.spacings;
   }
+  // So are parts of K that were rounded to 16 bits.
+  if (const auto parts = find_rounded_parts(x)) {
+    result.split = parts->split;
+    x.parts_unit = converted.parts_unit = parts->unit;
+    conversions.push_back(rounded_parts_fault(*parts, x.k()));
+  }
   const Disagreement wrong = disagreement(x, asked);
   result.wrong = wrong.count;
   result.examples = examples_of(x, wrong);
@@ -305,8 +342,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     if (faults.empty()) faults = find_small_constant(x);
     if (faults.empty()) faults = hidden_faults(x, asked, interrupted);
   } else {
-    faults = one_fault(x, converted, wrong, interrupted);
-    if (faults.empty()) faults = two_faults(x, converted, interrupted);
+    faults = explained(x, converted, wrong, interrupted);
     if (faults.empty()) {
       faults = find_some_function(x);
       // Its values may be in a narrow format by chance.
@@ -322,6 +358,13 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     return is_conversion(fault.kind) && !fault.value;
   });
   result.verdict = is_honest ? Verdict::valid_rounding : Verdict::wrong;
+  // Sums whose format is known otherwise are no parts.
+  const bool has_narrow_sums = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::narrow_accumulator;
+  });
+  if (has_narrow_sums)
+    std::erase_if(conversions,
+                  [](const Fault& fault) { return fault.kind == FaultKind::narrow_accumulator; });
   result.faults = std::move(faults);
   result.faults.insert(result.faults.end(), conversions.begin(), conversions.end());
   return result;
@@ -345,7 +388,7 @@ Judgement judge(const ProductNumbers& x, const Interrupted& interrupted) {
   };
   return judge(x,
                {x.m(), x.n(), x.k(), reader(x.a), reader(x.b), reader(x.c), reader(x.bias),
-                reader(x.d), x.alpha, x.beta, x.input, x.output, x.spacings,
+                reader(x.d), x.alpha, x.beta, x.input, x.output, x.spacings, x.parts_unit,
                 is_smooth(x.activation) ? Activation::none : x.activation},
                interrupted);
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "emulator/faults/fault.hpp"
 #include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/faults/product_numbers.hpp"
+#include "emulator/gemm/plan.hpp"
 
 namespace guardbit::emulator {
 
@@ -45,6 +47,8 @@ struct Judgement {
   std::vector<std::pair<std::int64_t, std::int64_t>> examples = {};
   /// largest distance from the exact result, as a part of the sum of the terms' magnitudes
   double largest_error = 0;
+  /// how K was split, where D shows that parts were rounded to 16 bits
+  std::optional<Partition> split = {};
 };
 
 /// `whole` reads the product of which `x` may be some rows and columns. `interrupted` is asked

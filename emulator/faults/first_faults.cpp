@@ -12,9 +12,16 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// The factors of the product, of C and of one that most outputs show: those that are far off are
-/// left out again and again. Empty if they do not explain most of D.
-std::vector<double> common_factors(const ProductNumbers& x) {
+/// The factors of the product, of one and of C that most outputs show, and the typical distance of
+/// an output from their sum.
+struct CommonFactors {
+  std::vector<double> factors;
+  double left = 0;
+};
+
+/// Outputs that are far off are left out again and again. No factors if they do not explain most of
+/// D.
+CommonFactors common_factors(const ProductNumbers& x) {
   constexpr int rounds = 8;
   constexpr double near = 3, most_left = 0.6;
   const std::vector<double> ones(x.d.values.size(), 1.0);
@@ -42,7 +49,7 @@ std::vector<double> common_factors(const ProductNumbers& x) {
     enough = near * typical;
   }
   if (!(typical < most_left * median(std::move(sizes)))) return {};
-  return factors;
+  return {factors, typical};
 }
 
 /// Leaves these outputs out of the product.
@@ -113,16 +120,22 @@ FirstFaults guess_missing_addend(const ProductNumbers& x, const WholeProduct& wh
 
 FirstFaults guess_factors(const ProductNumbers& x, const WholeProduct& whole) {
   constexpr double much = 0.02;
-  const std::vector<double> factors = common_factors(x);
+  const auto [factors, left] = common_factors(x);
   if (factors.empty()) return {};
   double size = 0;
   for (const double value : x.d.values)
     size = std::max(size, std::isfinite(value) ? std::abs(value) : 0);
-  const auto settled = [](double factor, double asked) {
-    return std::abs(factor - asked) < 1e-3 * std::abs(asked) + 1e-6 ? asked : simple_near(factor);
+  // A factor is as exact as its numbers are many and what is left is small.
+  const auto settled = [&, distance = left](double factor, double asked,
+                                            const RealMatrix& numbers) {
+    constexpr double clearly = 6;
+    const double squares = dot(numbers.values, numbers.values);
+    const double noise = squares > 0 ? clearly * distance / std::sqrt(squares) : 0;
+    const bool is_asked = std::abs(factor - asked) < std::max(noise, 1e-3 * std::abs(asked) + 1e-6);
+    return is_asked ? asked : simple_near(factor);
   };
-  const double alpha = settled(factors[0], x.alpha),
-               beta = x.c.empty() ? 0 : settled(factors[2], x.beta),
+  const double alpha = settled(factors[0], x.alpha, x.product),
+               beta = x.c.empty() ? 0 : settled(factors[2], x.beta, x.c),
                constant = std::abs(factors[1]) < 1e-4 * size ? 0 : simple_near(factors[1]);
   // A factor that is nearly gone was not applied.
   const double of_c = std::abs(beta) < much ? 0 : beta;
@@ -156,6 +169,7 @@ FirstFaults guess_line_constants(const ProductNumbers& x, const WholeProduct& wh
                      whole};
     RealMatrix& bias = first.mended.bias;
     if (bias.empty()) bias = are_columns ? RealMatrix(1, lines) : RealMatrix(lines, 1);
+    std::vector<double> spreads;
     for (std::int64_t line = 0; line < lines; ++line) {
       std::vector<double> errors;
       for (std::int64_t i = 0; i < length; ++i) {
@@ -165,11 +179,17 @@ FirstFaults guess_line_constants(const ProductNumbers& x, const WholeProduct& wh
           errors.push_back(error);
       }
       if (errors.size() < fewest) return list;
-      bias.values[static_cast<std::size_t>(line)] += median(std::move(errors));
+      const double middle = median(errors);
+      bias.values[static_cast<std::size_t>(line)] += middle;
+      for (double& error : errors) error = std::abs(error - middle);
+      spreads.push_back(median(std::move(errors)));
     }
-    // One for all is a constant.
+    // One for all is a constant; the middle of noise is as exact as its numbers are many.
     const auto [low, high] = std::minmax_element(bias.values.begin(), bias.values.end());
-    if (x.bias.empty() && *high - *low < 1e-3 * std::max(std::abs(*low), std::abs(*high))) continue;
+    const double noise = 11 * median(spreads) / std::sqrt(static_cast<double>(length));
+    if (x.bias.empty() &&
+        *high - *low < std::max(noise, 1e-3 * std::max(std::abs(*low), std::abs(*high))))
+      continue;
     first.whole.m = 0;
     list.push_back(std::move(first));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/faults/rounded_parts.hpp"
 
 namespace guardbit::emulator {
 
@@ -17,6 +18,8 @@ struct FirstFault {
   WholeProduct whole;
   /// the typical error of what is mended
   double left = 0;
+  /// of what is mended: the split of K that it shows
+  std::optional<RoundedParts> parts = {};
 };
 using FirstFaults = std::vector<FirstFault>;
 
@@ -32,6 +35,8 @@ FirstFaults guess_range(const ProductNumbers& x, const WholeProduct& whole);
 FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& whole);
 /// Elements of K of one operand in the places of others.
 FirstFaults guess_k_sources(const ProductNumbers& x, const WholeProduct& whole);
+/// A tile of K of one operand that is another of its tiles.
+FirstFaults guess_stale_tile(const ProductNumbers& x, const WholeProduct& whole);
 /// A, B, C or the bias read from other places, where all of the product is looked at.
 FirstFaults guess_misread_matrix(const ProductNumbers& x, const WholeProduct& whole);
 /// The product with one matrix read as this fault says; nothing if not all of it is looked at.

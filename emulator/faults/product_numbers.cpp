@@ -249,7 +249,9 @@ double ProductNumbers::rounding_of_d(double wanted) const {
   return rounding_of(output, spacings, wanted);
 }
 
-double ProductNumbers::rounding_unit() const { return emulator::rounding_unit(input, k()); }
+double ProductNumbers::rounding_unit() const {
+  return emulator::rounding_unit(input, k()) + parts_unit;
+}
 
 double rounding_of(const formats::Format& output, double spacings, double wanted) {
   return 2.0002 * spacings * half_spacing(output, wanted);

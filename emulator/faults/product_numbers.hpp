@@ -58,6 +58,8 @@ struct ProductNumbers {
   LineNumbers rows = {}, columns = {};
   /// of D's format, by which the last rounding may miss: half of one to nearest, one truncated
   double spacings = 0.5;
+  /// Of the magnitudes: how far the roundings of parts of K take an output (rounded_parts.hpp).
+  double parts_unit = 0;
   /// An agreeing result has at most this root mean square error, in units of the magnitudes. It is
   /// set where all outputs stay below the bound of honest rounding, but a hypothesis may explain
   /// them far better.

@@ -218,6 +218,8 @@ constexpr Cut residue = {"one chain, the incomplete tile of K first",
 constexpr Cut scaled_blocks = {"one chain for each block of scales",
                                [](const P& x) { return x.scaled_blocks(); }};
 constexpr Cut split = {"K split over thread blocks", [](const P& x) { return x.split(); }};
+constexpr Cut split_as_shown = {"K split as the result shows",
+                                [](const P& x) { return x.split_as_shown(); }};
 constexpr Cut split_as_deep = {"K split as the recorded grid is deep",
                                [](const P& x) { return x.split_as_deep(); }};
 constexpr Cut split_as_high = {"K split as the recorded grid is high",
@@ -267,10 +269,11 @@ class LazyEvidence {
 class Stages {
  public:
   Stages(const GemmCapture& capture, const std::vector<UnitChoice>& units, std::size_t supported,
-         std::int64_t k, Candidates& result)
+         std::int64_t k, std::optional<Partition> shown, Candidates& result)
       : capture_(capture),
         k_(k),
-        partitioned_(std::make_shared<const PartitionedPlans>(capture, k)),
+        partitioned_(std::make_shared<const PartitionedPlans>(capture, k, shown)),
+        is_split_shown_(shown.has_value()),
         all_(named("by every unit", units)),
         likely_(copy("by the likeliest unit", units, 0, 1)),
         others_(copy("by the other units that fit", units, std::min<std::size_t>(1, supported),
@@ -338,6 +341,7 @@ class Stages {
 
   /// One chain over K, and the splits that the recording itself suggests.
   void add_simple() {
+    if (is_split_shown_) add(all_, std::make_shared<KnownPartitions>(k_), split_as_shown);
     if (partitioned_->has_8_bit_operands() && says(capture_, "fast_accumulation", "false"))
       add(good_, known_, promoted);
     if (says(capture_, "kernels", "split")) {
@@ -438,6 +442,7 @@ class Stages {
   const GemmCapture& capture_;
   std::int64_t k_;
   std::shared_ptr<const PartitionedPlans> partitioned_;
+  bool is_split_shown_;
   /// asked by the stages that are added from then on; null: not asked
   std::shared_ptr<LazyEvidence> evidence_;
   Units all_, likely_, others_, good_, unlikely_, compiled_;
@@ -449,7 +454,7 @@ class Stages {
 
 }  // namespace
 
-Candidates candidates_for(const GemmCapture& capture) {
+Candidates candidates_for(const GemmCapture& capture, std::optional<Partition> shown) {
   const std::string arch(require_page(capture.arch, capture.path));
   if (capture.kind == "instruction") return instruction_candidates(capture, arch);
   Candidates result;
@@ -460,7 +465,7 @@ Candidates candidates_for(const GemmCapture& capture) {
                              ? capture.convolution->c / capture.convolution->groups *
                                    capture.convolution->r * capture.convolution->s
                              : capture.problem.k();
-  Stages(capture, units, evidence.supported, k, result).add_all();
+  Stages(capture, units, evidence.supported, k, shown, result).add_all();
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
     apply(choice, plan);
@@ -472,6 +477,9 @@ Candidates candidates_for(const GemmCapture& capture) {
   const Format d = capture.d.format;
   result.workspaces = {formats::fp32};
   if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);
+  if (shown && std::find(result.workspaces.begin(), result.workspaces.end(), shown->sums) ==
+                   result.workspaces.end())
+    result.workspaces.push_back(shown->sums);
   result.epilogues = epilogues_for(capture);
   return result;
 }

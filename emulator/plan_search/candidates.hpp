@@ -6,6 +6,7 @@
 // epilogues that complete each plan.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,8 @@ struct Candidates {
 };
 
 /// What libraries are known to do with operands like the capture's. The capture must outlive the
-/// result. formats::Error if its machine is unknown.
-Candidates candidates_for(const GemmCapture& capture);
+/// result. `shown`: a split of K that the result itself shows. formats::Error if its machine is
+/// unknown.
+Candidates candidates_for(const GemmCapture& capture, std::optional<Partition> shown = {});
 
 }  // namespace guardbit::emulator

@@ -118,9 +118,11 @@ bool KnownPartitions::insert(const GemmPlan& plan) {
   return seen_.insert(digest.value()).second;
 }
 
-PartitionedPlans::PartitionedPlans(const GemmCapture& capture, std::int64_t k)
+PartitionedPlans::PartitionedPlans(const GemmCapture& capture, std::int64_t k,
+                                   std::optional<Partition> shown)
     : capture_(capture),
       k_(k),
+      shown_(shown),
       has_8_bit_operands_(formats::bits(capture.problem.a.format) == 8),
       grids_(grids_of(capture)) {}
 
@@ -171,6 +173,16 @@ std::vector<GemmPlan> PartitionedPlans::split() const {
     plan.split = p;
     return true;
   });
+}
+
+std::vector<GemmPlan> PartitionedPlans::split_as_shown() const {
+  if (!shown_) return {};
+  GemmPlan plan;
+  plan.split = *shown_;
+  // Orders and formats of partial sums are the search's.
+  plan.split.order = SumOrder::ascending;
+  plan.split.sums = formats::fp32;
+  return {plan};
 }
 
 std::vector<GemmPlan> PartitionedPlans::split_as_recorded(std::size_t direction) const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -34,8 +35,9 @@ class KnownPartitions {
 /// Lists of plans for one capture, likely ones first in each.
 class PartitionedPlans {
  public:
-  /// `k`: elements of K of the lowered product. The capture must outlive this.
-  PartitionedPlans(const GemmCapture& capture, std::int64_t k);
+  /// `k`: elements of K of the lowered product. `shown`: a split that the result itself shows
+  /// (SearchOptions::split). The capture must outlive this.
+  PartitionedPlans(const GemmCapture& capture, std::int64_t k, std::optional<Partition> shown);
 
   /// One chain over all of K.
   static std::vector<GemmPlan> whole() { return std::vector<GemmPlan>(1); }
@@ -48,6 +50,8 @@ class PartitionedPlans {
   /// One chain, K permuted by wide loads.
   static std::vector<GemmPlan> loads();
 
+  /// The split that the result shows, if it shows one.
+  std::vector<GemmPlan> split_as_shown() const;
   /// K split over thread blocks.
   std::vector<GemmPlan> split() const;
   /// As many parts as a recorded grid has blocks in z, or in y; incomplete tiles of K last or
@@ -93,6 +97,7 @@ class PartitionedPlans {
 
   const GemmCapture& capture_;
   std::int64_t k_;
+  std::optional<Partition> shown_;
   bool has_8_bit_operands_;
   /// blocks in x, y and z of the kernels that the capture names
   std::vector<Grid> grids_;

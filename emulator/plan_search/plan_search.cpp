@@ -79,7 +79,7 @@ struct MadeStage {
 class Search {
  public:
   Search(const GemmCapture& capture, const SearchOptions& options)
-      : capture_(capture), options_(options), candidates_(candidates_for(capture)) {}
+      : capture_(capture), options_(options), candidates_(candidates_for(capture, options.split)) {}
 
   SearchResult run();
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct SearchOptions {
   std::size_t most_plans = 16;
   /// only plans whose K is one chain
   bool simple = false;
+  /// a split of K that the result itself shows (faults/rounded_parts.hpp): it is tried first
+  std::optional<Partition> split = {};
   /// asked now and then; the search ends when it says true
   std::function<bool()> interrupted;
   /// told now and then of the stage that is tried and of SearchResult::tried

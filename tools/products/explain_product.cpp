@@ -253,6 +253,7 @@ Explanation explain_product(const GemmCapture& capture, const ExplainSettings& o
   explanation.looked_at = judgement.outputs;
   explanation.largest_error = judgement.largest_error;
   explanation.limits = std::move(judged.limits);
+  search.split = judgement.split;
   // Recordings of single instructions hold operands that are chosen to be difficult.
   const bool is_instruction = capture.kind == "instruction";
   if (is_instruction || (explanation.verdict == Verdict::wrong &&
