@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "emulator/atlas/leaf.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -50,6 +51,33 @@ void check(const ProductCall& call) {
                              std::to_string(call.b_leading) + " below " + std::to_string(b));
 }
 
+GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
+  const Format& format = format_of(call.numbers);
+  const bool simt = leaf.unit == Unit::simt;
+  GemmPlan plan = usual_plan(scope.arch, format, format, format,
+                             call.numbers == Numbers::tf32 && !simt, "atlas");
+  if (leaf.unit == Unit::k8)
+    plan.unit = {"sm_90", call.numbers == Numbers::f16
+                              ? "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+                              : "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"};
+  if (leaf.residue != 0 && call.k % leaf.residue != 0) plan.residue_first = leaf.residue;
+  if (leaf.form == Form::chain) return plan;
+  plan.split.parts = leaf.parts;
+  // 16 bytes of an operand's row
+  plan.split.tile = format == formats::fp32 ? 4 : 8;
+  if (leaf.form == Form::in_place) plan.split.order = SumOrder::in_place;
+  if (leaf.form == Form::rounded_parts) {
+    plan.split.sums = format;
+    plan.epilogue.addition = Epilogue::Addition::rounded;
+  }
+  if (leaf.form == Form::round_robin) {
+    plan.split.tile = 8;
+    plan.split.division = Division::round_robin;
+  }
+  if (leaf.form == Form::tiles_of_64) plan.split.tile = 64;
+  return plan;
+}
+
 /// One operand's layout, as PyTorch hands it to the library.
 struct Layout {
   bool transposed = false;
@@ -76,12 +104,16 @@ Layout layout_of(std::span<const std::int64_t> stride, std::int64_t rows, std::i
 
 Answer plan_of(const ProductCall& call) {
   check(call);
-  const Format& format = format_of(call.numbers);
+  const Leaf leaf = leaf_of(call);
   Answer answer;
-  answer.plan =
-      usual_plan(scope.arch, format, format, format, call.numbers == Numbers::tf32, "atlas");
-  answer.known = Known::nearest;
-  answer.why = "one ascending chain, as most calls";
+  if (leaf.form == Form::unknown) {
+    answer.why = "the library takes a kernel whose order is not in the atlas";
+    return answer;
+  }
+  answer.plan = plan_of(call, leaf);
+  answer.known = leaf.pure ? Known::rule : Known::nearest;
+  answer.why = leaf.pure ? "every recorded call like it has this plan"
+                         : "most recorded calls like it have this plan";
   return answer;
 }
 
