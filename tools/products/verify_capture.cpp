@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/atlas/atlas.hpp"
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/capture/capture.hpp"
 #include "emulator/capture/function_capture.hpp"
 #include "emulator/capture/product_capture.hpp"

@@ -3,13 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "emulator/gemm/plan.hpp"
-
-// The atlas: which plan a library takes for a call, from the call alone. It was made from recorded
-// launches (docs/ATLAS.md).
+// A matrix product as a program asks for it.
 namespace guardbit::emulator::atlas {
 
 /// What a program asks PyTorch for. addmm: a bias of [N], alpha and beta 1.
@@ -31,29 +27,6 @@ struct ProductCall {
   /// elements from one row (transposed: column) to the next; 0: as many as it has, none between
   std::int64_t a_leading = 0, b_leading = 0;
 };
-
-/// For what the atlas holds.
-struct Scope {
-  std::string_view library = "cublas-13", arch = "sm_90", framework = "PyTorch 2.11.0, CUDA 13.0";
-  int multiprocessors = 132;
-};
-inline constexpr Scope scope = {};
-
-/// How the answer is known: the kind of call was recorded and every recorded call like it has this
-/// plan (rule); most have it (nearest); or nothing like it was recorded (unknown), then the plan is
-/// empty.
-enum class Known : std::uint8_t { rule, nearest, unknown };
-constexpr auto words(Known) { return std::array{"rule", "nearest", "unknown"}; }
-
-struct Answer {
-  GemmPlan plan;
-  Known known = Known::unknown;
-  /// one line for the user
-  std::string why;
-};
-
-/// The plan of a call. formats::Error for sizes below 1 or above 2^31 - 1, or strides that overlap.
-Answer plan_of(const ProductCall& call);
 
 /// The call of matrices with these strides, in elements: [rows, columns], of bmm [batch, rows,
 /// columns]. formats::Error, beginning with `where`, for strides that a library's matrix cannot

@@ -1,12 +1,10 @@
-#include "emulator/atlas/atlas.hpp"
+#include "emulator/gemm/atlas/atlas.hpp"
 
 #include <limits>
 
-#include "emulator/atlas/leaf.hpp"
+#include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
-#include "formats/support/printable.hpp"
-#include "formats/support/words.hpp"
 
 namespace guardbit::emulator::atlas {
 
@@ -19,14 +17,6 @@ constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
 const Format& format_of(Numbers numbers) {
   if (numbers == Numbers::f16) return formats::fp16;
   return numbers == Numbers::bf16 ? formats::bf16 : formats::fp32;
-}
-
-template <class Enum>
-Enum require_word(std::string_view word, std::string_view what, std::string_view where) {
-  if (const auto found = formats::find_word<Enum>(word)) return *found;
-  throw Error(std::string(where),
-              "the atlas does not know " + std::string(what) + " " + formats::in_quotes(word),
-              formats::list_of_words<Enum>());
 }
 
 void check_size(std::int64_t size, const char* what) {
@@ -78,28 +68,6 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   return plan;
 }
 
-/// One operand's layout, as PyTorch hands it to the library.
-struct Layout {
-  bool transposed = false;
-  std::int64_t leading = 0;
-};
-
-Layout layout_of(std::span<const std::int64_t> stride, std::int64_t rows, std::int64_t columns,
-                 const char* what, std::string_view where) {
-  if (stride.size() != 2 && stride.size() != 3)
-    throw Error(std::string(where), std::string(what) + " needs 2 or 3 strides");
-  const std::int64_t row = stride[stride.size() - 2], column = stride[stride.size() - 1];
-  // A dimension of one element has no stride that counts.
-  if ((column == 1 || columns == 1) && (row >= columns || rows == 1))
-    return {false, rows == 1 ? 0 : row};
-  if ((row == 1 || rows == 1) && (column >= rows || columns == 1))
-    return {true, columns == 1 ? 0 : column};
-  throw Error(std::string(where),
-              std::string(what) + " has strides " + std::to_string(row) + " and " +
-                  std::to_string(column) + ": such a matrix is copied before it is multiplied",
-              "one stride of 1 and the other no less than the size beside it");
-}
-
 }  // namespace
 
 Answer plan_of(const ProductCall& call) {
@@ -111,30 +79,9 @@ Answer plan_of(const ProductCall& call) {
     return answer;
   }
   answer.plan = plan_of(call, leaf);
-  answer.known = leaf.pure ? Known::rule : Known::nearest;
-  answer.why = leaf.pure ? "every recorded call like it has this plan"
-                         : "most recorded calls like it have this plan";
+  answer.known = Known::nearest;
+  answer.why = "as the recorded calls most like it";
   return answer;
-}
-
-ProductCall call_of(std::string_view op, std::string_view numbers, std::int64_t m, std::int64_t n,
-                    std::int64_t k, std::int64_t batch, std::span<const std::int64_t> a_stride,
-                    std::span<const std::int64_t> b_stride, std::string_view where) {
-  if (op.starts_with("aten.")) op.remove_prefix(5);
-  ProductCall call;
-  call.op = require_word<Operator>(op, "the operator", where);
-  call.numbers = require_word<Numbers>(numbers, "numbers", where);
-  call.m = m;
-  call.n = n;
-  call.k = k;
-  call.batch = batch;
-  const Layout a = layout_of(a_stride, m, k, "A", where);
-  const Layout b = layout_of(b_stride, k, n, "B", where);
-  call.a_transposed = a.transposed;
-  call.b_transposed = b.transposed;
-  call.a_leading = a.leading;
-  call.b_leading = b.leading;
-  return call;
 }
 
 }  // namespace guardbit::emulator::atlas

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "emulator/atlas/atlas.hpp"
+#include "emulator/gemm/atlas/product_call.hpp"
 
 // The recorded launches, as decision trees over what a call says of itself.
 namespace guardbit::emulator::atlas {
@@ -17,7 +17,7 @@ enum class Form : std::uint8_t {
   in_place,
   /// partial sums rounded to D's format
   rounded_parts,
-  /// tiles of 8 dealt over the parts
+  /// tile t of 8 elements goes to part t modulo parts
   round_robin,
   /// runs of tiles of 64
   tiles_of_64,
@@ -34,8 +34,6 @@ struct Leaf {
   int parts = 1;
   /// tile of K whose incomplete part comes first; 0: the last one is incomplete
   int residue = 0;
-  /// All recorded calls of the leaf were of its kind.
-  bool pure = false;
 };
 
 /// The leaf of the tree that a call ends in.

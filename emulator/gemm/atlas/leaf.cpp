@@ -1,4 +1,4 @@
-#include "emulator/atlas/leaf.hpp"
+#include "emulator/gemm/atlas/leaf.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@ namespace guardbit::emulator::atlas {
 namespace {
 
 /// A node of a tree: a feature no greater than the threshold leads to the next node, another to
-/// `right`. feature 31: a leaf, `right` being what it says: form, parts, residue and unit in
-/// decimal places, and `threshold` 1 where it is pure.
+/// `right`. Feature 31: a leaf, `right` being what it says: form, parts, residue and unit in
+/// decimal places.
 struct Node {
   std::uint8_t feature;
   std::uint32_t right;
@@ -22,12 +22,12 @@ constexpr std::uint8_t is_leaf = 31;
 
 // By tools/scripts/fit_atlas.py from what record_dispatch.py recorded.
 constexpr auto nodes = std::to_array<Node>({
-#include "emulator/atlas/trees.inc"
+#include "emulator/gemm/atlas/launches.inc"
 });
 
 /// Where the tree of f16, bf16, tf32 and f32 begins.
 constexpr std::array<std::uint32_t, 4> roots = {
-#include "emulator/atlas/roots.inc"
+#include "emulator/gemm/atlas/roots.inc"
 };
 
 /// The greatest power of two, at most 16, that divides it.
@@ -79,7 +79,6 @@ Leaf leaf_of(const ProductCall& call) {
   leaf.parts = static_cast<int>(code / 100'000 % 1000);
   leaf.residue = static_cast<int>(code / 10 % 10'000);
   leaf.unit = static_cast<Unit>(code % 10);
-  leaf.pure = nodes[at].threshold == 1;
   return leaf;
 }
 
