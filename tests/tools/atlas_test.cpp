@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string golden = "tests/golden/atlas/";
+const std::string atlas_golden = "tests/golden/atlas/";
 
 json prediction(const std::string& file, int status) {
   const CommandResult result = run_command({"verify", file, "--predict", "--json"});
@@ -24,7 +24,7 @@ json prediction(const std::string& file, int status) {
 
 TEST_CASE("verify --predict computes recorded calls by the plan that the call alone gives") {
   for (const std::string name : {"f32_split", "bf16_split"}) {
-    const json j = prediction(golden + name + ".safetensors", 0);
+    const json j = prediction(atlas_golden + name + ".safetensors", 0);
     CHECK(j["predicted"] == true);
     CHECK(j["known"] == "nearest");
     CHECK(j["mismatches"] == 0);
@@ -34,9 +34,9 @@ TEST_CASE("verify --predict computes recorded calls by the plan that the call al
 
 TEST_CASE("verify --predict does not look at D, and says where the plan is not its plan") {
   const TemporaryFolder folder;
-  formats::TensorFile file = formats::read_safetensors(golden + "f32_split.safetensors");
+  formats::TensorFile file = formats::read_safetensors(atlas_golden + "f32_split.safetensors");
   json call = json::parse(file.metadata.at("call"));
-  const std::string plan = prediction(golden + "f32_split.safetensors", 0)["plan"];
+  const std::string plan = prediction(atlas_golden + "f32_split.safetensors", 0)["plan"];
   // As many rows as fill the machine: K is not cut.
   call["m"] = 60000;
   call["n"] = 4096;
@@ -51,7 +51,7 @@ TEST_CASE("verify --predict does not look at D, and says where the plan is not i
 }
 
 TEST_CASE("verify --predict counts a call that the atlas does not know as a miss") {
-  const json j = prediction(golden + "unknown.safetensors", 1);
+  const json j = prediction(atlas_golden + "unknown.safetensors", 1);
   CHECK(j["predicted"] == false);
   CHECK(j["known"] == "unknown");
 }
