@@ -37,6 +37,18 @@ constexpr NamedFunction activations[] = {
     {"silu", [](double x) { return activated_in_doubles(Activation::silu, x); }},
     {"tanh", [](double x) { return std::tanh(x); }},
     {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"quick_gelu", [](double x) { return x / (1 + std::exp(-1.702 * x)); }},
+    {"softplus", [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }},
+    {"mish",
+     [](double x) { return x * std::tanh(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))); }},
+    {"elu", [](double x) { return x > 0 ? x : std::expm1(x); }},
+    {"selu",
+     [](double x) {
+       return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x));
+     }},
+    {"hardswish", [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
+    {"hardsigmoid", [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }},
+    {"squared_relu", [](double x) { return x > 0 ? x * x : 0; }},
     {"abs", [](double x) { return std::abs(x); }},
     {"square", [](double x) { return x * x; }},
     {"exp", [](double x) { return std::exp(x); }},

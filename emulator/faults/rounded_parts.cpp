@@ -60,6 +60,8 @@ class Rounder {
 struct Sampled {
   std::vector<double> sums;
   double addend = 0, seen = 0, allowed = 0;
+  /// one of those spread over D, not chosen for what it tells
+  bool is_spread = false;
 
   double part(const KRanges& ranges) const {
     double sum = 0;
@@ -148,7 +150,10 @@ class Search {
   double allowed(const Expected& asked, std::size_t at, const Format& format) const;
   double agreeing(const std::vector<KRanges>& parts, Way way, const Format& format,
                   std::size_t count) const;
+  double agreeing_spread(const std::vector<KRanges>& parts, Way way, const Format& format) const;
   bool agrees(const Sampled& output, double sum) const;
+  bool agrees(const Sampled& output, const std::vector<KRanges>& parts, Way way,
+              const Rounder& rounded, const Format& format) const;
   double unit_of(const std::vector<KRanges>& parts, Way way, const Format& format) const;
   std::vector<Format> formats_of_parts() const;
 
@@ -176,16 +181,18 @@ bool Search::sample(const Format& format) {
     is_beyond = is_beyond || error > x_.rounding_unit() * asked.magnitude.values[at(i)];
   }
   if (!is_beyond && std::ssize(off) * 50 < std::ssize(told)) return false;
-  std::set<std::int64_t> chosen;
-  for (const std::vector<std::int64_t>* list : {&std::as_const(told), &std::as_const(off)})
-    for (const Output& o : scattered_outputs(1, 1, std::ssize(*list), wanted))
-      chosen.insert((*list)[at(o.column)]);
+  std::set<std::int64_t> spread_over_d, chosen;
+  for (const Output& o : scattered_outputs(1, 1, std::ssize(told), wanted))
+    spread_over_d.insert(told[at(o.column)]);
+  chosen = spread_over_d;
+  for (const Output& o : scattered_outputs(1, 1, std::ssize(off), wanted))
+    chosen.insert(off[at(o.column)]);
   // The first few are spread over D, too.
   std::vector<std::int64_t> outputs(chosen.begin(), chosen.end());
   std::shuffle(outputs.begin(), outputs.end(), std::mt19937(1));
   for (const std::int64_t i : outputs) {
     Sampled output{std::vector<double>(at(k + 1)), addend.result.values[at(i)], x_.d.values[at(i)],
-                   allowed(asked, at(i), format)};
+                   allowed(asked, at(i), format), spread_over_d.contains(i)};
     for (std::int64_t l = 0; l < k; ++l)
       output.sums[at(l + 1)] = output.sums[at(l)] + x_.a(i / x_.n(), l) * x_.b(l, i % x_.n());
     outputs_.push_back(std::move(output));
@@ -207,18 +214,34 @@ bool Search::agrees(const Sampled& output, double sum) const {
          output.allowed + x_.spacings * 2 * half_spacing(x_.output, sum);
 }
 
+bool Search::agrees(const Sampled& output, const std::vector<KRanges>& parts, Way way,
+                    const Rounder& rounded, const Format& format) const {
+  std::vector<double> sums(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) sums[p] = output.part(parts[p]);
+  return agrees(output, add_up(way, sums, x_.alpha, output.addend, format, rounded).value);
+}
+
 /// The share of the first `count` outputs that come out so.
 double Search::agreeing(const std::vector<KRanges>& parts, Way way, const Format& format,
                         std::size_t count) const {
   const Rounder rounded(format);
-  std::vector<double> sums(parts.size());
-  std::size_t agree = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Sampled& output = outputs_[i];
-    for (std::size_t p = 0; p < parts.size(); ++p) sums[p] = output.part(parts[p]);
-    if (agrees(output, add_up(way, sums, x_.alpha, output.addend, format, rounded).value)) ++agree;
-  }
+  const auto agree = std::count_if(
+      outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(count),
+      [&](const Sampled& output) { return agrees(output, parts, way, rounded, format); });
   return static_cast<double>(agree) / static_cast<double>(count);
+}
+
+/// The share of those spread over D.
+double Search::agreeing_spread(const std::vector<KRanges>& parts, Way way,
+                               const Format& format) const {
+  const Rounder rounded(format);
+  double agree = 0, all = 0;
+  for (const Sampled& output : outputs_) {
+    if (!output.is_spread) continue;
+    all += 1;
+    agree += agrees(output, parts, way, rounded, format) ? 1 : 0;
+  }
+  return agree / std::max(all, 1.0);
 }
 
 /// The largest part of an output's magnitude that these roundings may take it.
@@ -257,8 +280,8 @@ std::optional<RoundedParts> Search::run() {
   if (formats.empty() || x_.k() < 4 || is_smooth(x_.activation)) return {};
   if (!sample(formats.back()) || outputs_.size() < fewest) return {};
   // Sums that nothing but D rounds.
-  const double unrounded =
-      agreeing({{{0, x_.k()}}}, Way::in_place, formats.front(), outputs_.size());
+  const std::vector<KRanges> whole = {{{0, x_.k()}}};
+  const double unrounded = agreeing(whole, Way::in_place, formats.front(), outputs_.size());
   const auto splits = splits_of(x_.k());
   struct Candidate {
     double share;
@@ -299,13 +322,19 @@ std::optional<RoundedParts> Search::run() {
   const bool is_exact = best.share == 1;
   if (best.share <= by_chance) return {};
   if (!is_exact && !(best.share > 0.5 && best.share - by_chance > clearly * error)) return {};
+  // Half of the outputs were chosen because D's rounding alone does not explain them. Of those
+  // spread over D a split must explain more than that does.
+  const std::vector<KRanges>& divided = splits[best.split].second;
+  if (agreeing_spread(divided, best.way, best.format) <=
+      agreeing_spread(whole, Way::in_place, formats.front()))
+    return {};
   RoundedParts result;
   result.split = splits[best.split].first;
   const bool in_place = best.way == Way::in_place || best.way == Way::in_place_descending ||
                         best.way == Way::in_place_rounded;
   result.split.order = in_place ? SumOrder::in_place : SumOrder::ascending;
   result.split.sums = best.format;
-  result.unit = unit_of(splits[best.split].second, best.way, best.format);
+  result.unit = unit_of(divided, best.way, best.format);
   return result;
 }
 

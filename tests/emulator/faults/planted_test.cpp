@@ -194,6 +194,13 @@ std::vector<Plant> plants() {
                 (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
        })},
       {"silu", {activation}, with_function([](double v) { return v / (1 + std::exp(-v)); })},
+      {"quick gelu", {activation}, with_function([](double v) {
+         return v / (1 + std::exp(-1.702 * v));
+       })},
+      {"softplus", {activation}, with_function([](double v) { return std::log1p(std::exp(v)); })},
+      {"hard sigmoid", {activation}, with_function([](double v) {
+         return std::min(std::max(v + 3, 0.0), 6.0) / 6;
+       })},
       {"tanh", {activation}, with_function([](double v) { return std::tanh(v); })},
       {"sigmoid", {activation}, with_function([](double v) { return 1 / (1 + std::exp(-v)); })},
       {"leaky relu", {activation}, with_function([](double v) { return v > 0 ? v : 0.01 * v; })},

@@ -112,6 +112,15 @@ TEST_CASE("bugs of kernels that round parts of K are named, and no others") {
   }
 }
 
+TEST_CASE("a double rounding is no split of K") {
+  const Subject x = subject_of({96, 80, 200}, {formats::bf16, formats::bf16}, 1);
+  const RealMatrix d = mapped(plus(chained(x.a, x.b), x.c),
+                              [](double value) { return scalar::rounded(formats::fp16, value); });
+  const Judgement judgement = judge(numbers(x, d));
+  CHECK(!judgement.split);
+  CHECK(judgement.verdict == Verdict::valid_rounding);
+}
+
 TEST_CASE("sums in FP32 show no parts that are rounded") {
   for (const formats::Format& format : {formats::bf16, formats::fp16}) {
     const Subject x = subject(format, 512, 5);

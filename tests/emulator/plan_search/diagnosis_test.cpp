@@ -214,5 +214,31 @@ TEST_CASE("a right result is not called wrong") {
   }
 }
 
+TEST_CASE("tiles at an edge whose sums were added in another order are no bug") {
+  Damaged x;
+  const emulator::CodeMatrix other = execute(
+      emulator::parse_plan(
+          "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x32:balanced d=fp32",
+          "test"),
+      x.capture.problem);
+  const auto put = [&](std::int64_t row, std::int64_t rows, std::int64_t column) {
+    for (std::int64_t i = row; i < row + rows; ++i)
+      for (std::int64_t j = column; j < column + 8; ++j) x.put(i, j, other(0, i, j));
+    CHECK(emulator::judge(x.capture).judgement.verdict != emulator::Verdict::wrong);
+    return diagnose(x.capture, x.plan, 1);
+  };
+  SECTION("the last columns") {
+    const emulator::Diagnosis diagnosis = put(0, 96, 88);
+    CHECK(!diagnosis.looks_like_bug);
+    says(diagnosis.findings.front(),
+         "in another order, as libraries do in tiles that are not full");
+  }
+  SECTION("one tile alone is one") {
+    const emulator::Diagnosis diagnosis = put(32, 16, 40);
+    CHECK(diagnosis.looks_like_bug);
+    says(diagnosis.findings.front(), "rows 32 to 47, columns 40 to 47: differs by up to 128 ulp");
+  }
+}
+
 }  // namespace
 }  // namespace guardbit::tests
