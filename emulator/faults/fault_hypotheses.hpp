@@ -114,6 +114,10 @@ Fault moved_fault(const ProductNumbers& x, const std::vector<std::int64_t>& sour
 
 /// The number of at most six bits near x, if there is one; else x.
 double simple_near(double x);
+/// What a fitted number stands for: zero below the noise, a simple one, itself.
+double settled(double x, double noise);
+/// alpha * product + beta * c + bias + constant.
+Expected changed(const ProductNumbers& x, double alpha, double beta, double constant);
 Fault alpha_fault(const ProductNumbers& x, double factor);
 Fault missing_c_fault();
 Fault range_fault(double least, double most);

@@ -349,6 +349,7 @@ Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const R
 
 Faults find_misread_matrix(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 64, fewest = 24;
+  constexpr double most_bits = 4, fewest_bits = 32;
   if (x.m * x.n < fewest || x.k < 1) return {};
   const std::vector<Seen> places = look_at(x, looked_at);
   double largest_a = 0, largest_b = 0;
@@ -361,6 +362,7 @@ Faults find_misread_matrix(const WholeProduct& x) {
     const Operand operand = misreading.reading.operand;
     const double largest = operand == Operand::a ? largest_a : largest_b;
     std::int64_t agreed = 0, told_apart = 0;
+    double bits = 0;
     bool fits = true;
     for (const Seen& seen : places) {
       const Answer answer = ask(x, misreading, largest, seen.i, seen.j);
@@ -368,11 +370,16 @@ Faults find_misread_matrix(const WholeProduct& x) {
       fits = distance(x, seen.d, answer) <= allowed(x, answer);
       if (!fits) break;
       ++agreed;
-      told_apart += distance(x, seen.d, seen.right) > 4 * allowed(x, answer) ? 1 : 0;
+      const double apart = distance(x, seen.d, seen.right) / allowed(x, answer);
+      told_apart += apart > 4 ? 1 : 0;
+      if (apart > 1) bits += std::min(std::log2(apart), most_bits);
     }
     const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
     const std::int64_t share = x.activation == Activation::none ? 2 : 4;
-    if (!fits || agreed < needed || told_apart * share < agreed) continue;
+    if (!fits || agreed < needed) continue;
+    // Each output that what was asked does not explain says a little where much lies outside.
+    const bool is_told = told_apart * share >= agreed || bits >= fewest_bits;
+    if (!is_told) continue;
     return {fault_of(misreading)};
   }
   return {};

@@ -25,8 +25,21 @@ RealMatrix errors(const ProductNumbers& x, const Expected& expected) {
   return mapped(difference(x.d, expected.result), [&](double value) { return value / x.alpha; });
 }
 
+/// What is fitted besides the factors of K: nothing, or a number for each row or column of D.
+enum class Besides : std::uint8_t { nothing, rows, columns };
+
+RealMatrix without_means(RealMatrix x, Besides besides) {
+  switch (besides) {
+    case Besides::nothing: break;
+    case Besides::rows: return without_row_means(std::move(x));
+    case Besides::columns: return transposed(without_row_means(transposed(x)));
+  }
+  return x;
+}
+
 /// For each k the factor d of a[i, k] * b[k, j] with which their sum is nearest to the error.
-std::vector<double> fitted_weights(const ProductNumbers& x, int steps) {
+std::vector<double> fitted_weights(const ProductNumbers& x, int steps,
+                                   Besides besides = Besides::nothing) {
   const RealMatrix a = transposed(x.a);
   // [k]: the sum over all outputs of e[i, j] * a[i, k] * b[k, j]
   const auto seen = [&](const RealMatrix& e) {
@@ -40,7 +53,7 @@ std::vector<double> fitted_weights(const ProductNumbers& x, int steps) {
   const auto known = [&](RealMatrix e) {
     for (std::size_t at = 0; at < e.values.size(); ++at)
       if (x.is_hidden(at)) e.values[at] = 0;
-    return e;
+    return without_means(std::move(e), besides);
   };
   const auto times = [&](const std::vector<double>& w) {
     RealMatrix weighted = x.b;
@@ -52,6 +65,14 @@ std::vector<double> fitted_weights(const ProductNumbers& x, int steps) {
   const std::vector<double> size_b = squares_of_rows(x.b);
   for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] *= size_b[k];
   return solve_symmetric(times, diagonal, seen(known(errors(x, x.asked()))), steps);
+}
+
+/// Of a factor: none, or that its products are missing, repeated or negated.
+double nearest_change(double d) {
+  double nearest = 0;
+  for (const double other : {-1.0, 1.0, -2.0})
+    if (std::abs(d - other) < std::abs(d - nearest)) nearest = other;
+  return nearest;
 }
 
 std::vector<std::int64_t> at_value(const std::vector<double>& list, double value) {
@@ -172,15 +193,26 @@ Faults find_k_weights(const ProductNumbers& x) {
       std::count_if(weight.begin(), weight.end(), [](double w) { return std::abs(w - 1) < 0.02; });
   if (right * 8 >= x.k()) common = 1;
   if (!(std::abs(common) > 1e-3) || !std::isfinite(common)) return {};
-  std::vector<double> change;
+  std::vector<double> change, whole_change, whole_weight;
   for (double& w : weight) {
     double d = w / common - 1;
+    whole_change.push_back(nearest_change(d));
+    whole_weight.push_back(common * (1 + whole_change.back()));
     const double simple = std::round(d * 8) / 8;
     if (std::abs(d - simple) < 0.03) d = simple;
     change.push_back(d);
     w = common * (1 + d);
   }
   if (std::all_of(change.begin(), change.end(), [](double d) { return d == 0; })) return {};
+  const auto named = [&](const std::vector<double>& changes) {
+    Faults faults = name_weights(changes);
+    if (common != 1) faults.push_back(alpha_fault(x, common * x.alpha));
+    return faults;
+  };
+  // Where D is narrow and outputs are few, the noise of a factor is more than what is rounded off.
+  const bool is_whole =
+      std::any_of(whole_change.begin(), whole_change.end(), [](double d) { return d != 0; });
+  if (is_whole && agrees(x, with_weights(x, whole_weight))) return named(whole_change);
   if (!agrees(x, with_weights(x, weight))) return {};
   // Where some k hardly count, their fitted factors may be anything: missing, repeated and negated
   // ones alone are simpler.
@@ -191,24 +223,21 @@ Faults find_k_weights(const ProductNumbers& x) {
   const bool is_simple = simple != change &&
                          std::any_of(simple.begin(), simple.end(), [](double d) { return d != 0; });
   if (is_simple && agrees(x, with_weights(x, simple_weight))) change = simple;
-  Faults faults = name_weights(change);
-  if (common != 1) faults.push_back(alpha_fault(x, common * x.alpha));
-  return faults;
+  return named(change);
 }
 
-FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole) {
+namespace {
+
+FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole, Besides besides) {
   // What another fault does to a fitted factor at most, and to most.
   constexpr double most_blur = 0.45, blur = 0.15;
-  constexpr int steps = 10;
-  const auto outputs = static_cast<double>(x.m() * x.n());
-  if (outputs < 1.2 * static_cast<double>(x.k()) || x.k() < 2) return {};
-  std::vector<double> change = fitted_weights(x, steps), weight;
+  // Numbers of their own are taken off exactly, and what they leave is, too.
+  const int steps = besides == Besides::nothing ? 10 : 40;
+  std::vector<double> change = fitted_weights(x, steps, besides), weight;
   std::int64_t changed = 0;
   double squares = 0;
   for (double& d : change) {
-    double simple = 0;
-    for (const double other : {-1.0, 1.0, -2.0})
-      if (std::abs(d - other) < std::abs(d - simple)) simple = other;
+    const double simple = nearest_change(d);
     if (!(std::abs(d - simple) < most_blur)) return {};
     squares += std::pow(d - simple, 2);
     d = simple;
@@ -218,6 +247,7 @@ FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole) 
   if (changed == 0 || 2 * changed > x.k()) return {};
   if (squares > blur * blur * static_cast<double>(x.k())) return {};
   FirstFault first{name_weights(change), x, whole};
+  first.is_apart = besides != Besides::nothing;
   RealMatrix& a = first.mended.a;
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t k = 0; k < a.columns; ++k) a(i, k) *= weight[static_cast<std::size_t>(k)];
@@ -226,6 +256,22 @@ FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole) 
     return weight[static_cast<std::size_t>(k)] * a(i, k);
   };
   return {first};
+}
+
+}  // namespace
+
+FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole) {
+  const auto outputs = static_cast<double>(x.m() * x.n());
+  if (outputs < 1.2 * static_cast<double>(x.k()) || x.k() < 2) return {};
+  FirstFaults list;
+  for (const Besides besides : {Besides::nothing, Besides::rows, Besides::columns}) {
+    // What is hidden has no place in a mean.
+    if (besides != Besides::nothing && (x.activation != Activation::none || !x.left_out.empty()))
+      break;
+    for (FirstFault& first : guess_k_weights(x, whole, besides)) list.push_back(std::move(first));
+    if (!list.empty()) break;
+  }
+  return list;
 }
 
 Faults find_k_range(const ProductNumbers& x) {

@@ -37,10 +37,15 @@ ProductNumbers with_sources(const ProductNumbers& x, const Sources& source, bool
 /// has and `known`, the product with the sources so far, has not.
 void choose_sources(const ProductNumbers& x, bool of_b, const Expected& known, Sources& source) {
   const RealMatrix left = difference(x.d, known.result);
+  // What numbers of one sign have in common would hide where they differ.
+  constexpr std::int64_t fewest = 8;
+  const auto centred = [](RealMatrix matrix) {
+    return matrix.columns < fewest ? matrix : without_row_means(std::move(matrix));
+  };
+  const RealMatrix a = centred(transposed(x.a)), b = centred(x.b);
   // seen(k, l): how much of a[:, k] b[l, :] is in it.
-  const RealMatrix seen = multiply_by_transposed(multiply_transposed(x.a, left), x.b);
-  const std::vector<double> size_a = squares_of_rows(transposed(x.a)),
-                            size_b = squares_of_rows(x.b);
+  const RealMatrix seen = multiply_by_transposed(multiply(a, left), b);
+  const std::vector<double> size_a = squares_of_rows(a), size_b = squares_of_rows(b);
   for (std::int64_t l = 0; l < x.k(); ++l) {
     const std::int64_t now = source[static_cast<std::size_t>(l)];
     std::int64_t best = now;

@@ -187,9 +187,14 @@ FirstFaults first_faults(const ProductNumbers& x, const WholeProduct& whole) {
   for (const Guess guess : guesses)
     for (FirstFault& first : guess(x, whole))
       if (is_nearer(first, typical)) all.push_back(std::move(first));
-  // Those that leave least are likely.
+  // Those that leave least are likely. Numbers that were fitted line by line leave less than what
+  // is right, too, but not much less.
+  const auto rank = [](const FirstFault& first) {
+    const Fault& fault = first.faults[0];
+    return (fault.kind == FaultKind::bias && !fault.value ? 2 : 1) * first.left;
+  };
   std::stable_sort(all.begin(), all.end(),
-                   [](const FirstFault& p, const FirstFault& q) { return p.left < q.left; });
+                   [&](const FirstFault& p, const FirstFault& q) { return rank(p) < rank(q); });
   return all;
 }
 
@@ -219,19 +224,26 @@ Faults two_faults_beside_parts(FirstFaults& all, std::int64_t k, const Interrupt
   return {};
 }
 
+bool named_in_part(const Faults& faults) {
+  return std::any_of(faults.begin(), faults.end(),
+                     [](const Fault& fault) { return fault.kind == FaultKind::unknown; });
+}
+
 /// What explains D by itself, else two faults, else errors of narrow sums.
 Faults explained(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
                  const Interrupted& interrupted) {
   Faults faults = one_fault(x, whole, wrong, interrupted);
+  // Parts of D of which some have no name may be what another fault leaves.
+  const Faults in_part = named_in_part(faults) ? std::exchange(faults, {}) : Faults{};
   if (!faults.empty()) return faults;
   FirstFaults first = first_faults(x, whole);
   if (x.parts_unit == 0) faults = two_faults_beside_parts(first, x.k(), interrupted);
-  if (faults.empty()) faults = find_narrow_accumulator(x);
+  if (faults.empty() && in_part.empty()) faults = find_narrow_accumulator(x);
   for (std::size_t i = 0; i < first.size() && faults.empty(); ++i) {
     if (interrupted && interrupted()) return {};
     faults = two_faults(first[i], interrupted);
   }
-  return faults;
+  return faults.empty() ? in_part : faults;
 }
 
 /// The honest words for what has no name, with where it is.

@@ -83,7 +83,8 @@ bool is_nearer(FirstFault& first, double typical) {
   if (fault.kind == FaultKind::bias && !fault.value) return first.left < much * typical;
   // Of the outputs that these leave out, nothing was wrong but that.
   const bool is_of_a_part = fault.operand == "d" && !fault.rows.empty() && !fault.columns.empty();
-  return is_of_a_part || fault.kind == FaultKind::clamped || first.left < clearly * typical;
+  return first.is_apart || is_of_a_part || fault.kind == FaultKind::clamped ||
+         first.left < clearly * typical;
 }
 
 bool may_follow(const Faults& second, const Faults& first) {
@@ -169,7 +170,7 @@ FirstFaults guess_line_constants(const ProductNumbers& x, const WholeProduct& wh
                      whole};
     RealMatrix& bias = first.mended.bias;
     if (bias.empty()) bias = are_columns ? RealMatrix(1, lines) : RealMatrix(lines, 1);
-    std::vector<double> spreads;
+    std::vector<double> spreads, added;
     for (std::int64_t line = 0; line < lines; ++line) {
       std::vector<double> errors;
       for (std::int64_t i = 0; i < length; ++i) {
@@ -181,15 +182,14 @@ FirstFaults guess_line_constants(const ProductNumbers& x, const WholeProduct& wh
       if (errors.size() < fewest) return list;
       const double middle = median(errors);
       bias.values[static_cast<std::size_t>(line)] += middle;
+      added.push_back(middle);
       for (double& error : errors) error = std::abs(error - middle);
       spreads.push_back(median(std::move(errors)));
     }
     // One for all is a constant; the middle of noise is as exact as its numbers are many.
-    const auto [low, high] = std::minmax_element(bias.values.begin(), bias.values.end());
+    const auto [low, high] = std::minmax_element(added.begin(), added.end());
     const double noise = 11 * median(spreads) / std::sqrt(static_cast<double>(length));
-    if (x.bias.empty() &&
-        *high - *low < std::max(noise, 1e-3 * std::max(std::abs(*low), std::abs(*high))))
-      continue;
+    if (*high - *low < std::max(noise, 1e-3 * std::max(std::abs(*low), std::abs(*high)))) continue;
     first.whole.m = 0;
     list.push_back(std::move(first));
   }

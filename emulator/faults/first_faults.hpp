@@ -18,6 +18,8 @@ struct FirstFault {
   WholeProduct whole;
   /// the typical error of what is mended
   double left = 0;
+  /// found apart from what else is wrong, which may be far more
+  bool is_apart = false;
   /// of what is mended: the split of K that it shows
   std::optional<RoundedParts> parts = {};
 };

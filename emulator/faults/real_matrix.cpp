@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "emulator/engine/cpu.hpp"
@@ -103,6 +104,15 @@ RealMatrix multiply(const RealMatrix& x, const RealMatrix& y) {
   RealMatrix result(x.rows, y.columns);
   is_usable() ? add_product_on_x86(x, y, result) : add_product(x, y, result);
   return result;
+}
+
+RealMatrix without_row_means(RealMatrix x) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    double* const row = x.row(i);
+    const double mean = std::accumulate(row, row + x.columns, 0.0) / static_cast<double>(x.columns);
+    std::for_each(row, row + x.columns, [&](double& value) { value -= mean; });
+  }
+  return x;
 }
 
 RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y) {

@@ -42,6 +42,8 @@ RealMatrix transposed(const RealMatrix& x);
 RealMatrix difference(RealMatrix x, const RealMatrix& y);
 /// The sum of the squares of each row.
 std::vector<double> squares_of_rows(const RealMatrix& x);
+/// Each row less its mean.
+RealMatrix without_row_means(RealMatrix x);
 /// Each element by `function`.
 template <class Function>
 RealMatrix mapped(RealMatrix x, const Function& function) {

@@ -158,13 +158,14 @@ std::deque<Lowered> lowered_samples(const GemmCapture& capture, const Candidates
   return list;
 }
 
-std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads) {
+std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads,
+                                   std::int64_t fewest) {
   if (!is_narrow(capture.d.format)) return {};
-  const auto tenth = static_cast<std::size_t>(capture.d.size() / 10);
+  const auto count = static_cast<std::size_t>(std::max(capture.d.size() / 10, fewest));
   std::vector<std::int64_t> list = critical_outputs(
-      as_multiplied(capture.lowered(plan.convolution), plan), plan.epilogue, tenth, threads);
+      as_multiplied(capture.lowered(plan.convolution), plan), plan.epilogue, count, threads);
   std::vector<bool> near(static_cast<std::size_t>(capture.d.size()));
-  for (std::size_t i = 0; i < std::min(tenth, list.size()); ++i)
+  for (std::size_t i = 0; i < std::min(count, list.size()); ++i)
     near[static_cast<std::size_t>(list[i])] = true;
   return near;
 }

@@ -62,9 +62,11 @@ struct Lowered {
 std::deque<Lowered> lowered_samples(const GemmCapture& capture, const Candidates& candidates,
                                     int threads);
 
-/// Marks the tenth of D whose exact values lie nearest to a tie of D's rounding, for operands as
-/// the plan converts them. If D is narrower than the sums, another plan with these operands differs
-/// there and hardly anywhere else. One flag for each output; empty if D has more than 16 bits.
-std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads);
+/// Marks the tenth of D, or the `fewest` outputs, whose exact values lie nearest to a tie of D's
+/// rounding, for operands as the plan converts them. If D is narrower than the sums, another plan
+/// with these operands differs there and hardly anywhere else. One flag for each output; empty if D
+/// has more than 16 bits.
+std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads,
+                                   std::int64_t fewest = 0);
 
 }  // namespace guardbit::emulator

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
@@ -9,6 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
@@ -197,6 +199,24 @@ std::vector<int> leaves_of(const std::string& text) {
   }
   std::sort(leaves.begin(), leaves.end());
   return leaves;
+}
+
+TEST_CASE("probe ends at once by Ctrl-C, whatever it does") {
+  const TemporaryFolder folder;
+  // An arithmetic is fitted for seconds.
+  const std::string unit =
+      "probe --engine reference --arch sm_90 --instruction "
+      "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3 -o unit.txt";
+  for (const double seconds : {0.3, 0.8}) {
+    const CommandResult result = run_until_interrupted(folder, unit, seconds);
+    CHECK(result.out == "status 130\nprompt\n");
+    CHECK(result.error.find("guardbit: interrupted\n") != std::string::npos);
+    CHECK(!std::filesystem::exists(folder.path("unit.txt")));
+  }
+  // A program of the user's is ended, too.
+  const CommandResult result =
+      run_until_interrupted(folder, "probe --exec 'sleep 60; :' --a fp32 --d fp32 --k 4", 0.3);
+  CHECK(result.out == "status 130\nprompt\n");
 }
 
 TEST_CASE("probe: the trees of NumPy's sum, dot and matrix product", "[sweep]") {

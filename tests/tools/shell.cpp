@@ -42,6 +42,21 @@ CommandResult run_shell(const TemporaryFolder& folder, const std::string& script
           read_text(folder.path("script.error"))};
 }
 
+CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::string& words,
+                                    double seconds) {
+  return run_shell(folder, R"(
+    cd "$folder"
+    set -m  # or background jobs would ignore Ctrl-C
+    "$command" )" + words + R"( > output.txt &
+    sleep )" + std::to_string(seconds) +
+                               R"(
+    start=${EPOCHREALTIME/./}
+    kill -INT $!
+    wait $!
+    echo "status $?"
+    (( ${EPOCHREALTIME/./} - start < 1000000 )) && echo prompt)");
+}
+
 std::string run_on_terminal(const std::vector<std::string>& words,
                             const std::vector<std::string>& environment) {
   int terminal = -1;

@@ -10,6 +10,11 @@ namespace guardbit::tests {
 /// Runs a bash script in which `guardbit` is the command, $command its file and $folder the folder.
 CommandResult run_shell(const TemporaryFolder& folder, const std::string& script);
 
+/// Runs `guardbit` with these words of a shell in the folder and sends Ctrl-C after so many
+/// seconds. `out` has the status, and "prompt" where the command ended within a second.
+CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::string& words,
+                                    double seconds);
+
 /// What `guardbit` with these words prints, standard error included, on a terminal; `environment`
 /// holds NAME=VALUE.
 std::string run_on_terminal(const std::vector<std::string>& words,

@@ -51,7 +51,7 @@ struct ProbeOptions {
   std::size_t operands = 1, results = 1;
 };
 
-BlackBox box_of_kernel(const ProbeOptions& options, const Interruption& interruption) {
+BlackBox box_of_kernel(const ProbeOptions& options) {
   const auto format = [](const std::string& option, const std::string& name) {
     if (name.empty()) throw Error("probe", option + " is needed: the format, as in fp32");
     return formats::require_format(name, option);
@@ -65,8 +65,12 @@ BlackBox box_of_kernel(const ProbeOptions& options, const Interruption& interrup
   box.k = options.k;
   if (options.kernel.row >= options.kernel.m || options.kernel.column >= options.kernel.n)
     throw Error("probe", "--row and --column are not below --m and --n");
-  box.answer = [&options, &interruption, shape = box](std::span<const emulator::Question> list) {
-    return run_user_kernel(options.kernel, shape, list, interruption);
+  box.answer = [&options, shape = box](std::span<const emulator::Question> list) {
+    // The program and its files are to be removed first.
+    const Interruption interruption;
+    auto answers = run_user_kernel(options.kernel, shape, list, interruption);
+    interruption.check();
+    return answers;
   };
   return box;
 }
@@ -93,9 +97,14 @@ int run_function(const ProbeOptions& options) {
   report.shape.result = options.d.empty() ? report.shape.operand : format("--d", options.d);
   const std::string arch = options.arch.empty() ? "sm_90" : options.arch;
   emulator::require_page(arch, "--arch");
-  const Interruption interruption;
+  const EndAtOnce at_once;
   report.questions = emulator::function_questions(report.shape, options.seed);
-  report.answers = run_user_function(options.kernel, report.shape, report.questions, interruption);
+  {
+    const Interruption interruption;
+    report.answers =
+        run_user_function(options.kernel, report.shape, report.questions, interruption);
+    interruption.check();
+  }
   report.fits = emulator::fit_functions(report.shape, arch, report.questions, report.answers);
   options.json ? print_json(function_probe_json(report)) : print_function_probe(std::cout, report);
   return report.is_found() ? 0 : status_not_found;
@@ -111,7 +120,6 @@ int run(ProbeOptions options) {
                              ? "--instruction and --exec: only one of them"
                              : "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
   }
-  const Interruption interruption;
   MatrixInstruction instruction;
   BlackBox box;
   std::string unit;
@@ -125,21 +133,20 @@ int run(ProbeOptions options) {
     box = emulator::black_box(engine, instruction);
     unit = std::string(std::string_view(instruction.name)) + " of " +
            std::string(instruction.arch) + ", engine " + std::string(engine.name);
-    auto answer = box.answer;
-    box.answer = [answer, &interruption](std::span<const emulator::Question> list) {
-      interruption.check();
-      return answer(list);
-    };
   } else {
-    box = box_of_kernel(options, interruption);
+    box = box_of_kernel(options);
     unit = formats::printable(options.kernel.command);
   }
-  const ProbeReport report = emulator::probe(box, options.seed);
+  const ProbeReport report = [&] {
+    const EndAtOnce at_once;
+    return emulator::probe(box, options.seed);
+  }();
   box.a = report.a;
   box.b = report.b;
   box.c = report.c;
   box.d = report.d;
-  interruption.check();
+  // Files are written whole.
+  const Interruption interruption;
   if (report.explained) write_text(options.output, spec_of(report));
   const bool has_tree = !emulator::leaves(report.tree).empty();
   if (options.plot.asked() && has_tree)
