@@ -45,7 +45,9 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
                                                 const Tensor& weight, std::int64_t pixels);
-/// Does the result depend on `pixels`?
+/// Do channels lie together?
 bool is_channels_last(const Tensor& input);
+/// Does cuDNN's result depend on `pixels`?
+bool takes_pixels_together(const Tensor& input);
 
 }  // namespace guardbit::emulator::operators

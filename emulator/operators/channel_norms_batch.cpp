@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
 #include "emulator/operators/channel_layout.hpp"
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/reduction.hpp"
 #include "emulator/operators/trees.hpp"
 
@@ -19,7 +19,7 @@ constexpr std::size_t block_threads = 512;
 
 /// Threads of a block beside each other, for images of so many elements.
 std::size_t threads_along(std::int64_t image) {
-  for (const std::size_t threads : {32, 64, 128, 256}) {
+  for (const std::size_t threads : {32U, 64U, 128U, 256U}) {
     if (image <= static_cast<std::int64_t>(threads)) return threads;
   }
   return block_threads;
@@ -216,9 +216,8 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
       sum = sum_of_pixels(shape, first);
       products = sum_of_pixels(shape, second);
       const float slope = ((reciprocals[c] * reciprocals[c]) * products) * share;
-      const float of_mean = sum * share;
       for (std::size_t i = 0; i < own.size(); ++i)
-        own[i] = std::fma(-(channel[i] - means[c]), slope, own[i] - of_mean) * scale;
+        own[i] = std::fma(-(channel[i] - means[c]), slope, std::fma(-sum, share, own[i])) * scale;
     } else {
       std::vector<float> first(block_threads), second(block_threads);
       const bool is_fp32 = input.type == formats::fp32;

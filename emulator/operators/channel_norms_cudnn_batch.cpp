@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
 #include "emulator/operators/channel_layout.hpp"
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/trees.hpp"
 
 // cuDNN's batch_norm, as a structure that gives its recorded bits.
@@ -14,21 +14,32 @@ namespace {
 
 constexpr std::size_t block_threads = 512;
 
-void require_one_each(std::span<const float> channel) {
-  if (channel.size() > block_threads)
-    throw UnknownShape{"cuDNN's batch_norm of more than 512 elements a channel, order not known"};
+/// Sums of a block's threads. Thread t takes the vectors t, t + 512, ... of a channel, whose
+/// elements are images one after another, and adds in that order what `add(sum, i)` adds.
+template <class Add>
+std::vector<float> thread_sums(std::size_t count, std::size_t vector, const Add& add) {
+  std::vector<float> sums(block_threads);
+  for (std::size_t i = 0; i < count; ++i) {
+    float& sum = sums[i / vector % block_threads];
+    sum = add(sum, i);
+  }
+  return sums;
 }
 
-/// One element a thread, lanes of warps and then warps by descending distances.
-float descending_sum(std::span<const float> numbers) {
-  std::vector<float> values(block_threads);
-  std::ranges::copy(numbers, values.begin());
-  return sum_of_two_stages(values);
+/// Lanes of warps and then warps by descending distances.
+float descending_sum(std::vector<float> sums) { return sum_of_two_stages(sums); }
+/// Neighbours first.
+float ascending_sum(std::vector<float> sums) {
+  return paired(std::span(sums), [](float a, float b) { return a + b; });
 }
-float ascending_sum(std::span<const float> numbers) {
-  std::vector<float> values(block_threads);
-  std::ranges::copy(numbers, values.begin());
-  return paired(std::span(values), [](float a, float b) { return a + b; });
+
+/// FP16 numbers are read in pairs where images have an even number of them.
+std::size_t vector_of(const Tensor& input, const ChannelLayout& layout) {
+  return input.type == formats::fp16 && layout.image % 2 == 0 ? 2 : 1;
+}
+
+std::string words_of_threads(std::size_t vector) {
+  return vector == 1 ? "512 threads a channel" : "512 threads a channel, elements in pairs";
 }
 
 /// 32 lanes: those of a warp in pairs, then the even and the odd warps in order.
@@ -123,6 +134,13 @@ PixelGradients gradients_of_pixels(std::span<const float> gradient, std::span<co
   return {sum_over_blocks(sums), sum_over_blocks(products)};
 }
 
+/// Images of one pixel count as channel by channel.
+ChannelLayout layout_for_cudnn(const Tensor& input) {
+  ChannelLayout layout(input);
+  if (layout.image == 1) layout.is_channels_last = false;
+  return layout;
+}
+
 void require_known(const ChannelLayout& layout) {
   if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
@@ -130,10 +148,11 @@ void require_known(const ChannelLayout& layout) {
 }  // namespace
 
 bool is_channels_last(const Tensor& input) { return ChannelLayout(input).is_channels_last; }
+bool takes_pixels_together(const Tensor& input) { return layout_for_cudnn(input).is_channels_last; }
 
 ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
                                    std::int64_t pixels) {
-  const ChannelLayout layout(input);
+  const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
   const NumberView numbers(input);
   const std::vector<float> weights = numbers_of(*arguments.weight);
@@ -163,12 +182,17 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
       const float scale = weight * root;
       for (float& x : channel) x = std::fma(x - mean, scale, bias);
     } else {
-      require_one_each(channel);
       const float share = 1.0F / static_cast<float>(channel.size());
-      const float mean = descending_sum(channel) * share;
-      std::vector<float> squares = channel;
-      for (float& x : squares) x = (x - mean) * (x - mean);
-      const float root = reciprocal_root_of(descending_sum(squares) * share + epsilon);
+      const std::size_t vector = vector_of(input, layout);
+      const float mean =
+          descending_sum(thread_sums(channel.size(), vector,
+                                     [&](float sum, std::size_t i) { return sum + channel[i]; })) *
+          share;
+      const float squares =
+          descending_sum(thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
+            return std::fma(channel[i] - mean, channel[i] - mean, sum);
+          }));
+      const float root = reciprocal_root_of(squares * share + epsilon);
       means[c] = mean;
       reciprocals[c] = root;
       const float scale = weight * root, product = mean * scale, shift = bias - product;
@@ -183,14 +207,19 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
           !arguments.is_training ? "running statistics"
           : layout.is_channels_last
               ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
-              : "one element a thread, two passes"};
+              : words_of_threads(vector_of(input, layout)) + ", two passes"};
 }
 
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
                                                 const Tensor& weight, std::int64_t pixels) {
-  const ChannelLayout layout(input);
+  const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
+  constexpr std::int64_t most_elements = 8192;
+  if (!layout.is_channels_last && input.type == formats::fp32 &&
+      layout.per_channel() > most_elements)
+    throw UnknownShape{
+        "cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_of(weight);
@@ -210,11 +239,15 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
       for (std::size_t i = 0; i < own.size(); ++i)
         own[i] = scale * std::fma(-slope, channel[i] - means[c], own[i] - of_mean);
     } else {
-      require_one_each(channel);
-      std::vector<float> products = own;
-      for (std::size_t i = 0; i < own.size(); ++i) products[i] = own[i] * (channel[i] - means[c]);
-      of_bias[c] = ascending_sum(own);
-      of_weight[c] = ascending_sum(products) * root;
+      const std::size_t vector = vector_of(input, layout);
+      of_bias[c] = ascending_sum(
+          thread_sums(own.size(), vector, [&](float sum, std::size_t i) { return sum + own[i]; }));
+      of_weight[c] =
+          ascending_sum(thread_sums(own.size(), vector,
+                                    [&](float sum, std::size_t i) {
+                                      return std::fma(own[i], channel[i] - means[c], sum);
+                                    })) *
+          root;
       const float slope = ((of_weight[c] * root) * share) * scale;
       const float shift = (of_bias[c] * share) * scale;
       for (std::size_t i = 0; i < own.size(); ++i)
@@ -228,7 +261,7 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
           tensor_of_numbers(formats::fp32, of_channels, of_bias),
           layout.is_channels_last
               ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
-              : "one element a thread, neighbours first"};
+              : words_of_threads(vector_of(input, layout)) + ", neighbours first"};
 }
 
 }  // namespace guardbit::emulator::operators

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reduction.hpp"
 #include "emulator/operators/trees.hpp"

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "emulator/functions/unit/special_function_forms.hpp"
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "formats/random.hpp"
@@ -154,7 +155,10 @@ Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
   const std::int64_t threads = threads_of(count, draws.machine);
   std::vector<float> results(numbers.size());
   std::vector<std::int64_t> mask(numbers.size());
-  for (std::int64_t i = 0; i < count; ++i) {
+  const std::vector<std::int64_t> places = places_in_memory(input);
+  for (std::int64_t element = 0; element < count; ++element) {
+    const auto at = static_cast<std::size_t>(element);
+    const std::int64_t i = places.empty() ? element : places[at];
     std::int64_t thread = 0, block = 0, word = 0;
     if (vector > 1) {
       const std::int64_t group = i / vector;
@@ -169,12 +173,22 @@ Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
     const float drawn =
         unit_of(words_of(draws.state, thread, block)[static_cast<std::size_t>(word)]);
     const bool is_kept = drawn < kept;
-    const auto at = static_cast<std::size_t>(i);
     mask[at] = is_kept ? 1 : 0;
     results[at] = numbers[at] * (is_kept ? 1.0F : 0.0F) * scale;
   }
   return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), results),
           tensor_of_integers(formats::b1, input.shape, mask)};
+}
+
+Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale) {
+  if (mask.shape != gradient.shape) throw UnknownShape{"a mask of another shape"};
+  const NumberView gradients(gradient);
+  const std::vector<std::int64_t> kept = integers_of(mask);
+  std::vector<float> results(gradients.size());
+  const auto factor = static_cast<float>(scale);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = ((kept[i] != 0 ? 1.0F : 0.0F) * gradients[i]) * factor;
+  return tensor_of_numbers(gradient.type, gradient.shape, stride_of_result(gradient), results);
 }
 
 }  // namespace guardbit::emulator::operators

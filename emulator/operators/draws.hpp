@@ -36,7 +36,9 @@ Tensor bernoulli(const Tensor& input, const Draws& draws);
 struct Dropped {
   Tensor output, mask;
 };
+/// Threads take the elements in the order of memory where that has no gaps.
 Dropped dropout(const Tensor& input, double probability, const Draws& draws);
+Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale);
 
 /// By how much a call moves the generator's offset on.
 std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine);

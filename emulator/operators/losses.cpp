@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/trees.hpp"

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "emulator/operators/kernels/vectorised.hpp"
+#include "emulator/operators/tensor_memory.hpp"
 #include "formats/codec.hpp"
 #include "formats/conversion/converters.hpp"
 #include "formats/value.hpp"
@@ -24,12 +26,21 @@ Word word_at(std::span<const std::byte> bytes, std::int64_t index) {
   return word;
 }
 
+/// yes or no, without a branch, so that loops run in vectors.
+std::uint32_t chosen(bool is_yes, std::uint32_t yes, std::uint32_t no) {
+  const std::uint32_t mask = 0 - static_cast<std::uint32_t>(is_yes);
+  return (yes & mask) | (no & ~mask);
+}
+
 float number_of_fp16(std::uint16_t code) {
   const std::uint32_t sign = (code & 0x8000U) << 16, magnitude = code & 0x7fffU;
-  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
-  if (magnitude >= 0x400)
-    return std::bit_cast<float>(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
-  return std::copysign(static_cast<float>(magnitude) * 0x1p-24F, std::bit_cast<float>(sign));
+  // The magnitude counts units of 2^-24 where it is subnormal.
+  const float small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F;
+  const std::uint32_t normal = (magnitude << 13) + ((127U - 15U) << 23);
+  const std::uint32_t special = 0x7f800000 | (magnitude << 13);
+  const std::uint32_t large = chosen(magnitude >= 0x7c00, special, normal);
+  return std::bit_cast<float>(sign |
+                              (magnitude >= 0x400 ? large : std::bit_cast<std::uint32_t>(small)));
 }
 
 float number_of_bf16(std::uint16_t code) {
@@ -39,21 +50,20 @@ float number_of_bf16(std::uint16_t code) {
 std::uint16_t fp16_of(float number) {
   const auto code = std::bit_cast<std::uint32_t>(number);
   const std::uint32_t sign = code >> 16 & 0x8000, magnitude = code & 0x7fffffff;
-  if (magnitude > 0x7f800000) return 0x7fff;
-  if (magnitude >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);
-  if (magnitude < 0x38800000) {
-    // Below 2^-14 the sum with 2^-1 has a unit of 2^-24 in its last place and rounds there.
-    const float sum = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000));
-  }
+  // Below 2^-14 the sum with 2^-1 has a unit of 2^-24 in its last place and rounds there.
+  const float sum = std::bit_cast<float>(magnitude) + 0.5F;
+  const std::uint32_t small = std::bit_cast<std::uint32_t>(sum) - 0x3f000000;
   const std::uint32_t biased = magnitude - ((127U - 15U) << 23);
-  return static_cast<std::uint16_t>(sign | (biased + 0xfff + (biased >> 13 & 1)) >> 13);
+  const std::uint32_t normal = (biased + 0xfff + (biased >> 13 & 1)) >> 13;
+  const std::uint32_t finite = chosen(magnitude < 0x38800000, small, normal);
+  const std::uint32_t result = sign | chosen(magnitude >= 0x477ff000, 0x7c00, finite);
+  return static_cast<std::uint16_t>(chosen(magnitude > 0x7f800000, 0x7fff, result));
 }
 
 std::uint16_t bf16_of(float number) {
   const auto code = std::bit_cast<std::uint32_t>(number);
-  if ((code & 0x7fffffff) > 0x7f800000) return 0x7fff;
-  return static_cast<std::uint16_t>((code + 0x7fff + (code >> 16 & 1)) >> 16);
+  const std::uint32_t rounded = (code + 0x7fff + (code >> 16 & 1)) >> 16;
+  return static_cast<std::uint16_t>((code & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded);
 }
 
 /// Any other floating format as PyTorch converts to it.
@@ -108,6 +118,41 @@ void write_codes(std::int64_t begin, std::span<Source> numbers, std::span<std::b
     std::memcpy(at, &word, sizeof(Word));
     at += sizeof(Word);
   }
+}
+
+/// The same of FP16, BF16 and FP32, in vectors.
+template <class Word, auto code_of_number>
+void write_words(std::span<const float> numbers, std::byte* at) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Word word = code_of_number(numbers[i]);
+    std::memcpy(at + i * sizeof(Word), &word, sizeof(Word));
+  }
+}
+template <auto number_of_code>
+void read_words(const std::byte* at, std::span<float> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    std::uint16_t word = 0;
+    std::memcpy(&word, at + i * sizeof word, sizeof word);
+    numbers[i] = number_of_code(word);
+  }
+}
+
+std::uint32_t fp32_of(float x) {
+  const auto code = std::bit_cast<std::uint32_t>(x);
+  return (code & 0x7fffffff) > 0x7f800000 ? 0x7fffffffU : code;
+}
+std::uint8_t truth_of(float x) { return x != 0 ? 1 : 0; }
+std::uint32_t fp32_with_nans(float x) { return std::bit_cast<std::uint32_t>(x); }
+std::uint16_t fp16_with_nans(float x) {
+  const auto code = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nan = (code >> 16 & 0x8000) | (code >> 13 & 0x3ff) | 0x7c00;
+  const std::uint16_t number = fp16_of(x);
+  return (code & 0x7fffffff) > 0x7f800000 ? static_cast<std::uint16_t>(nan) : number;
+}
+std::uint16_t bf16_with_nans(float x) {
+  const auto code = std::bit_cast<std::uint32_t>(x);
+  const std::uint16_t number = bf16_of(x);
+  return (code & 0x7fffffff) > 0x7f800000 ? static_cast<std::uint16_t>(code >> 16) : number;
 }
 
 /// A floating number as an integer: cut toward zero, kept inside the type's range; NaNs give 0.
@@ -165,9 +210,13 @@ void read_numbers(const Tensor& tensor, std::int64_t begin, std::span<float> num
   if (tensor.type == formats::fp32) {
     const auto from =
         tensor.bytes.subspan(static_cast<std::size_t>(begin) * 4, numbers.size_bytes());
-    std::ranges::copy(from, std::as_writable_bytes(numbers).begin());
+    if (!from.empty()) std::memcpy(numbers.data(), from.data(), from.size());
     return;
   }
+  const std::byte* at =
+      tensor.bytes.data() + static_cast<std::size_t>(begin * tensor.element_bytes());
+  if (tensor.type == formats::fp16) return vectorised<read_words<number_of_fp16>>(at, numbers);
+  if (tensor.type == formats::bf16) return vectorised<read_words<number_of_bf16>>(at, numbers);
   for (float& number : numbers) number = number_at(tensor, begin++);
 }
 
@@ -177,12 +226,13 @@ std::vector<float> numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-void make_unit_nans(std::span<float> numbers) {
-  constexpr std::uint32_t nan = 0x7fffffff;
-  for (float& number : numbers) {
-    if (number != number) number = std::bit_cast<float>(nan);
-  }
+namespace {
+void replace_nans(std::span<float> numbers) {
+  for (float& number : numbers) number = std::bit_cast<float>(fp32_of(number));
 }
+}  // namespace
+
+void make_unit_nans(std::span<float> numbers) { vectorised<replace_nans>(numbers); }
 
 std::vector<double> doubles_of(const Tensor& tensor) {
   std::vector<double> numbers(static_cast<std::size_t>(tensor.count()));
@@ -227,6 +277,24 @@ float rounded_to(const Format& type, float number) {
       formats::encode(formats::fp32, formats::decode(type, code_of(type, number)))));
 }
 
+namespace {
+/// NaNs stay what they are.
+template <auto code_of_number, auto number_of_code>
+void round_words(std::span<float> numbers) {
+  for (float& number : numbers) {
+    const float rounded = number_of_code(code_of_number(number));
+    number = number == number ? rounded : number;
+  }
+}
+}  // namespace
+
+void round_to(const Format& type, std::span<float> numbers) {
+  if (type == formats::fp32) return;
+  if (type == formats::fp16) return vectorised<round_words<fp16_of, number_of_fp16>>(numbers);
+  if (type == formats::bf16) return vectorised<round_words<bf16_of, number_of_bf16>>(numbers);
+  for (float& number : numbers) number = rounded_to(type, number);
+}
+
 Tensor tensor_of_bytes(const Format& type, Dimensions shape, Dimensions stride,
                        std::vector<std::byte> bytes) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
@@ -249,7 +317,7 @@ Tensor uninitialised_tensor(const Format& type, Dimensions shape) {
                 .owner = nullptr};
   tensor.stride = contiguous_stride(tensor.shape);
   const auto size = static_cast<std::size_t>(tensor.count() * tensor.element_bytes());
-  auto memory = std::shared_ptr<std::byte[]>(new std::byte[size]);
+  auto memory = tensor_memory(size);
   tensor.bytes = {memory.get(), size};
   tensor.owner = std::move(memory);
   return tensor;
@@ -261,29 +329,23 @@ std::span<std::byte> writable_bytes(const Tensor& tensor) {
 
 void write_numbers(const Format& type, std::int64_t begin, std::span<const float> numbers,
                    bool keeps_nans, std::span<std::byte> bytes) {
+  std::byte* at = bytes.data() + static_cast<std::size_t>(begin) *
+                                     static_cast<std::size_t>(formats::container_bits(type) / 8);
   if (type == formats::fp32) {
-    write_codes<std::uint32_t>(begin, numbers, bytes, [&](float x) {
-      return x == x || keeps_nans ? std::bit_cast<std::uint32_t>(x) : 0x7fffffffU;
-    });
+    keeps_nans ? vectorised<write_words<std::uint32_t, fp32_with_nans>>(numbers, at)
+               : vectorised<write_words<std::uint32_t, fp32_of>>(numbers, at);
   } else if (type == formats::fp16) {
-    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
-      const auto code = std::bit_cast<std::uint32_t>(x);
-      return x == x || !keeps_nans ? fp16_of(x)
-                                   : static_cast<std::uint16_t>((code >> 16 & 0x8000) |
-                                                                (code >> 13 & 0x3ff) | 0x7c00);
-    });
+    keeps_nans ? vectorised<write_words<std::uint16_t, fp16_with_nans>>(numbers, at)
+               : vectorised<write_words<std::uint16_t, fp16_of>>(numbers, at);
   } else if (type == formats::bf16) {
-    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
-      return x == x || !keeps_nans
-                 ? bf16_of(x)
-                 : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
-    });
+    keeps_nans ? vectorised<write_words<std::uint16_t, bf16_with_nans>>(numbers, at)
+               : vectorised<write_words<std::uint16_t, bf16_of>>(numbers, at);
+  } else if (type == formats::b1) {
+    vectorised<write_words<std::uint8_t, truth_of>>(numbers, at);
   } else if (type == formats::fp64) {
     write_codes<double>(begin, numbers, bytes, [](float x) { return double{x}; });
   } else if (formats::is_integer(type)) {
-    const auto number = [&](float x) {
-      return type == formats::b1 ? static_cast<std::int64_t>(x != 0) : integer_of(x);
-    };
+    const auto number = [](float x) { return integer_of(x); };
     switch (formats::container_bits(type)) {
       case 8: return write_codes<std::uint8_t>(begin, numbers, bytes, number);
       case 16: return write_codes<std::uint16_t>(begin, numbers, bytes, number);

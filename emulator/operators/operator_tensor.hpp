@@ -78,6 +78,8 @@ void make_unit_nans(std::span<float> numbers);
 /// A number rounded once to FP16, BF16, ... and back: what a kernel that stores it in that type
 /// reads again. NaNs stay NaNs.
 float rounded_to(const formats::Format& type, float number);
+/// The same of each, in place.
+void round_to(const formats::Format& type, std::span<float> numbers);
 
 /// A result: each number rounded once to nearest even. NaNs become the one that the GPU's units
 /// make, 0x7fffffff and 0x7fff.

@@ -5,13 +5,18 @@
 #include <span>
 #include <vector>
 
-#include "emulator/engine/cpu.hpp"
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/operators/kernels/adam_kernel.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/kernels/vectorised.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
 namespace {
+
+/// of a parameter that are taken together
+constexpr std::size_t most_elements = 4096;
 
 /// Elements of one parameter as FP32.
 struct Elements {
@@ -37,23 +42,31 @@ OptimizerState each_element(const OptimizerState& before, bool stores_gradient, 
   for (auto* tensor : {&after.first, &after.second, &after.greatest}) {
     if (*tensor) fresh(**tensor);
   }
-  constexpr std::size_t grain = 4096;
+  constexpr std::size_t grain = most_elements;
   formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
     std::array<std::array<float, grain>, 5> memory;
     const auto at = static_cast<std::int64_t>(begin);
-    const auto read = [&](std::size_t place, const Tensor& tensor) {
-      const auto numbers = std::span(memory[place]).first(end - begin);
-      read_numbers(tensor, at, numbers);
+    // FP32 numbers are changed where they are stored.
+    const auto read = [&](std::size_t place, const Tensor& from, const Tensor& to, bool is_stored) {
+      auto numbers = std::span(memory[place]).first(end - begin);
+      if (is_stored && to.type == formats::fp32)
+        numbers = {reinterpret_cast<float*>(writable_bytes(to).data()) + begin, end - begin};
+      read_numbers(from, at, numbers);
       return numbers;
     };
-    Elements elements{.parameter = read(0, before.parameter),
-                      .gradient = read(1, before.gradient),
-                      .first = before.first ? read(2, *before.first) : std::span<float>(),
-                      .second = before.second ? read(3, *before.second) : std::span<float>(),
-                      .greatest = before.greatest ? read(4, *before.greatest) : std::span<float>(),
+    const auto read_state = [&](std::size_t place, const std::optional<Tensor>& from,
+                                const std::optional<Tensor>& to) {
+      return from ? read(place, *from, *to, true) : std::span<float>();
+    };
+    Elements elements{.parameter = read(0, before.parameter, after.parameter, true),
+                      .gradient = read(1, before.gradient, after.gradient, stores_gradient),
+                      .first = read_state(2, before.first, after.first),
+                      .second = read_state(3, before.second, after.second),
+                      .greatest = read_state(4, before.greatest, after.greatest),
                       .begin = at};
     step(elements, constants);
-    const auto write = [&](const Tensor& tensor, std::span<const float> numbers) {
+    const auto write = [&](const Tensor& tensor, std::span<float> numbers) {
+      if (tensor.type == formats::fp32) return make_unit_nans(numbers);
       write_numbers(tensor.type, at, numbers, false, writable_bytes(tensor));
     };
     write(after.parameter, elements.parameter);
@@ -63,17 +76,6 @@ OptimizerState each_element(const OptimizerState& before, bool stores_gradient, 
     if (after.greatest) write(*after.greatest, elements.greatest);
   });
   return after;
-}
-
-/// Fused steps are the CPU's own instruction where it has one.
-template <auto step>
-[[gnu::target("avx2,fma"), gnu::flatten]] void on_x86(const Elements& elements,
-                                                      const void* constants) {
-  step(elements, constants);
-}
-template <auto step>
-Step best() {
-  return cpu::features().avx2_kernels ? on_x86<step> : +step;
 }
 
 /// How the compiler contracted p wd + g: an element rounds the product first where its place among
@@ -98,33 +100,64 @@ struct AdamConstants {
   DecayRounding rounding;
 };
 
-inline void adam(const Elements& x, const void* constants) {
-  const auto& c = *static_cast<const AdamConstants*>(constants);
-  for (std::size_t i = 0; i < x.parameter.size(); ++i) {
-    float p = x.parameter[i], g = x.gradient[i];
-    if (c.has_scale) g /= c.grad_scale;
-    x.gradient[i] = g;
-    if (c.maximize) g = -g;
-    if (c.has_decay && c.is_decoupled) p = std::fma(-c.decay, p, p);
-    if (c.has_decay && !c.is_decoupled) {
-      const bool rounds = c.rounding.rounds(x.begin + static_cast<std::int64_t>(i));
-      const float share = p * c.decay;
-      g = rounds ? g + share : std::fma(p, c.decay, g);
-    }
-    const float m = std::fma(c.beta1, x.first[i], std::fma(-c.beta1, g, g));
-    const float square = g * g;
-    const float v = std::fma(c.beta2, x.second[i], std::fma(-c.beta2, square, square));
-    float of_root = v;
-    if (!x.greatest.empty()) {
-      const float greatest = x.greatest[i];
-      of_root = greatest < v ? v : greatest;
-      x.greatest[i] = of_root;
-    }
-    const float divisor = std::sqrt(of_root) / c.root_of_correction + c.eps;
-    x.parameter[i] = p - (c.step_size * m) / divisor;
-    x.first[i] = m;
-    x.second[i] = v;
+/// The gradient as the step takes it, in `g`; a decoupled weight decays on its way.
+inline void take_gradient(const Elements& x, const AdamConstants& c, float* __restrict g) {
+  const std::size_t count = x.parameter.size();
+  float* __restrict p = x.parameter.data();
+  float* __restrict stored = x.gradient.data();
+  if (c.has_scale) {
+    for (std::size_t i = 0; i < count; ++i) stored[i] /= c.grad_scale;
   }
+  for (std::size_t i = 0; i < count; ++i) g[i] = c.maximize ? -stored[i] : stored[i];
+  const float decay = c.decay;
+  if (!c.has_decay) return;
+  if (c.is_decoupled) {
+    for (std::size_t i = 0; i < count; ++i) p[i] = std::fma(-decay, p[i], p[i]);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const float rounded = g[i] + p[i] * decay, fused = std::fma(p[i], decay, g[i]);
+    g[i] = c.rounding.rounds(x.begin + static_cast<std::int64_t>(i)) ? rounded : fused;
+  }
+}
+
+/// Both moments. Gives what the root is taken of, in `g`.
+inline void update_moments(const Elements& x, const AdamConstants& c, float* __restrict g) {
+  const std::size_t count = x.parameter.size();
+  float* __restrict first = x.first.data();
+  float* __restrict second = x.second.data();
+  const float beta1 = c.beta1, beta2 = c.beta2;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float gradient = g[i], square = gradient * gradient;
+    first[i] = std::fma(beta1, first[i], std::fma(-beta1, gradient, gradient));
+    second[i] = std::fma(beta2, second[i], std::fma(-beta2, square, square));
+    g[i] = second[i];
+  }
+  float* __restrict greatest = x.greatest.data();
+  if (x.greatest.empty()) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    greatest[i] = greatest[i] < second[i] ? second[i] : greatest[i];
+    g[i] = greatest[i];
+  }
+}
+
+inline void move_parameter(const Elements& x, const AdamConstants& c,
+                           const float* __restrict roots) {
+  float* __restrict p = x.parameter.data();
+  const float* __restrict first = x.first.data();
+  const float step_size = c.step_size, correction = c.root_of_correction, eps = c.eps;
+  for (std::size_t i = 0; i < x.parameter.size(); ++i)
+    p[i] = p[i] - (step_size * first[i]) / (roots[i] / correction + eps);
+}
+
+void adam(const Elements& x, const void* constants) {
+  const auto& c = *static_cast<const AdamConstants*>(constants);
+  std::array<float, most_elements> numbers;
+  vectorised<take_gradient, const Elements&, const AdamConstants&>(x, c, numbers.data());
+  vectorised<update_moments, const Elements&, const AdamConstants&>(x, c, numbers.data());
+  square_root_in_place(std::span(numbers).first(x.parameter.size()));
+  vectorised<move_parameter, const Elements&, const AdamConstants&, const float*>(x, c,
+                                                                                  numbers.data());
 }
 
 /// 1 - base^step
@@ -148,20 +181,24 @@ struct SgdConstants {
 };
 
 inline void sgd(const Elements& x, const void* constants) {
-  const auto& c = *static_cast<const SgdConstants*>(constants);
-  for (std::size_t i = 0; i < x.parameter.size(); ++i) {
-    const float p = x.parameter[i];
-    float g = x.gradient[i];
-    if (c.has_scale) g /= c.grad_scale;
-    x.gradient[i] = g;
-    if (c.maximize) g = -g;
+  const SgdConstants c = *static_cast<const SgdConstants*>(constants);
+  float* __restrict parameter = x.parameter.data();
+  float* __restrict gradient = x.gradient.data();
+  float* __restrict first = x.first.data();
+  const std::size_t count = x.parameter.size();
+  if (c.has_scale) {
+    for (std::size_t i = 0; i < count; ++i) gradient[i] /= c.grad_scale;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const float p = parameter[i];
+    float g = c.maximize ? -gradient[i] : gradient[i];
     if (c.has_decay) g = std::fma(c.decay, p, g);
     if (c.has_momentum) {
-      const float momentum = c.is_first_step ? g : std::fma(c.share, g, c.momentum * x.first[i]);
-      x.first[i] = momentum;
+      const float momentum = c.is_first_step ? g : std::fma(c.share, g, c.momentum * first[i]);
+      first[i] = momentum;
       g = c.nesterov ? std::fma(c.momentum, momentum, g) : momentum;
     }
-    x.parameter[i] = std::fma(-c.lr, g, p);
+    parameter[i] = std::fma(-c.lr, g, p);
   }
 }
 
@@ -187,6 +224,56 @@ inline void adagrad(const Elements& x, const void* constants) {
   }
 }
 
+const float* numbers_in(const Tensor& tensor) {
+  return reinterpret_cast<const float*>(tensor.bytes.data());
+}
+bool holds_numbers(const Tensor& tensor) {
+  return tensor.type == formats::fp32 &&
+         reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+}
+
+/// The usual step of FP32 tensors, in one pass over their elements by a kernel; nothing where that
+/// has no part of it.
+std::optional<OptimizerState> adam_by_kernel(const OptimizerState& before, const AdamConstants& c,
+                                             int threads) {
+  const kernels::AdamKernel kernel = find_adam_kernel();
+  const bool is_usual = !c.has_scale && !c.maximize && !before.greatest && before.first &&
+                        before.second && (!c.has_decay || (c.is_decoupled && c.decay != 0));
+  if (kernel == nullptr || !is_usual) return std::nullopt;
+  for (const Tensor* tensor :
+       {&before.parameter, &before.gradient, &*before.first, &*before.second}) {
+    if (!holds_numbers(*tensor)) return std::nullopt;
+  }
+  OptimizerState after = before;
+  for (Tensor* tensor : {&after.parameter, &*after.first, &*after.second}) {
+    const Dimensions stride = tensor->stride;
+    *tensor = uninitialised_tensor(tensor->type, tensor->shape);
+    tensor->stride = stride;
+  }
+  const auto fresh = [](const Tensor& tensor) {
+    return reinterpret_cast<float*>(writable_bytes(tensor).data());
+  };
+  const auto count = static_cast<std::size_t>(before.parameter.count());
+  constexpr std::size_t grain = 1 << 15;
+  formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+    kernel({.step_size = c.step_size,
+            .beta1 = c.beta1,
+            .beta2 = c.beta2,
+            .eps = c.eps,
+            .root_of_correction = c.root_of_correction,
+            .decay = c.has_decay ? c.decay : 0,
+            .parameter = numbers_in(before.parameter) + begin,
+            .gradient = numbers_in(before.gradient) + begin,
+            .first = numbers_in(*before.first) + begin,
+            .second = numbers_in(*before.second) + begin,
+            .new_parameter = fresh(after.parameter) + begin,
+            .new_first = fresh(*after.first) + begin,
+            .new_second = fresh(*after.second) + begin},
+           end - begin);
+  });
+  return after;
+}
+
 }  // namespace
 
 OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters& parameters,
@@ -208,7 +295,8 @@ OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters
   c.rounding = {.everywhere = c.maximize && !c.has_scale,
                 .nowhere = c.has_scale || (before.greatest && !is_vectorised(before)),
                 .is_vectorised = is_vectorised(before)};
-  return each_element(before, c.has_scale, best<adam>(), &c, threads);
+  if (auto after = adam_by_kernel(before, c, threads)) return *after;
+  return each_element(before, c.has_scale, adam, &c, threads);
 }
 
 OptimizerState sgd_step(const OptimizerState& before, const OptimizerParameters& parameters,
@@ -225,7 +313,8 @@ OptimizerState sgd_step(const OptimizerState& before, const OptimizerParameters&
   c.has_momentum = before.first.has_value();
   c.is_first_step = parameters.is_first_step;
   c.nesterov = parameters.nesterov;
-  return each_element(before, c.has_scale, best<sgd>(), &c, threads);
+  return each_element(before, c.has_scale, vectorised<sgd, const Elements&, const void*>, &c,
+                      threads);
 }
 
 OptimizerState adagrad_step(const OptimizerState& before, const OptimizerParameters& parameters,
@@ -239,7 +328,8 @@ OptimizerState adagrad_step(const OptimizerState& before, const OptimizerParamet
   c.maximize = parameters.maximize;
   // Only the kernel of tensors that are not aligned stores the gradient.
   const bool stores_gradient = c.has_scale && !is_vectorised(before);
-  return each_element(before, stores_gradient, best<adagrad>(), &c, threads);
+  return each_element(before, stores_gradient, vectorised<adagrad, const Elements&, const void*>,
+                      &c, threads);
 }
 
 Tensor unscaled_gradient(const Tensor& gradient, float inverse_scale, bool& has_infinity) {

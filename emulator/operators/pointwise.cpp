@@ -2,13 +2,45 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <unordered_map>
 
+#include "emulator/functions/kernels/function_kernels.hpp"
 #include "emulator/operators/broadcast.hpp"
+#include "emulator/operators/kernels/operator_kernels.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
 namespace {
+
+bool is_array_of_floats(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+}
+
+/// The function that an expression calls, where it is nothing else: expf of expf(x).
+std::string_view function_of(std::string_view expression) {
+  for (const std::string_view operands : {"(x)", "(x, y)"}) {
+    if (!expression.ends_with(operands)) continue;
+    expression.remove_suffix(operands.size());
+    return expression;
+  }
+  return {};
+}
+
+/// A function of the catalogue, of as many operands as the kernel's function has.
+void run_function(const FunctionKernel& kernel, const PointwiseOperands& operands,
+                  std::span<float> results) {
+  std::array<std::array<std::uint32_t, 1024>, 2> codes;
+  const std::size_t at_once = codes[0].size();
+  for (std::size_t begin = 0; begin < results.size(); begin += at_once) {
+    const std::size_t count = std::min(at_once, results.size() - begin);
+    const bool is_of_two = !operands.numbers[1].empty();
+    for (std::size_t i = 0; i < (is_of_two ? 2 : 1); ++i)
+      std::memcpy(codes[i].data(), operands.numbers[i].data() + begin, count * sizeof(float));
+    kernel.run(codes[0].data(), is_of_two ? codes[1].data() : nullptr, codes[0].data(), count);
+    std::memcpy(results.data() + begin, codes[0].data(), count * sizeof(float));
+  }
+}
 
 /// Reads an operand at the places of a larger shape.
 class OperandReader {
@@ -19,13 +51,28 @@ class OperandReader {
       : tensor_(tensor),
         shape_(shape),
         is_whole_(tensor.shape == shape),
+        is_in_place_(is_whole_ && tensor.type == formats::fp32 && is_array_of_floats(tensor)),
         keeps_nans_(keeps_nans || tensor.type != formats::fp16) {
     if (is_whole_) return;
     numbers_ = numbers_of(tensor);
     if (!keeps_nans_) make_unit_nans(numbers_);
+    const auto first = std::ranges::find_if(tensor.shape, [](std::int64_t n) { return n != 1; });
+    const Dimensions end(first, tensor.shape.end());
+    is_suffix_ = end.size() <= shape.size() && std::equal(end.rbegin(), end.rend(), shape.rbegin());
   }
 
-  void read(std::int64_t begin, std::span<float> numbers) const {
+  /// Its numbers from there on, in `numbers` or where they lie.
+  std::span<const float> read(std::int64_t begin, std::span<float> numbers) const {
+    if (is_in_place_) {
+      const auto* all = reinterpret_cast<const float*>(tensor_.bytes.data());
+      return {all + begin, numbers.size()};
+    }
+    read_into(begin, numbers);
+    return numbers;
+  }
+
+ private:
+  void read_into(std::int64_t begin, std::span<float> numbers) const {
     if (is_whole_) {
       read_numbers(tensor_, begin, numbers);
       if (!keeps_nans_) make_unit_nans(numbers);
@@ -35,14 +82,27 @@ class OperandReader {
       std::ranges::fill(numbers, numbers_.front());
       return;
     }
+    if (is_suffix_) {
+      // The same numbers again and again.
+      auto at = static_cast<std::size_t>(begin) % numbers_.size();
+      for (std::size_t i = 0; i < numbers.size();) {
+        const std::size_t count = std::min(numbers_.size() - at, numbers.size() - i);
+        std::copy_n(numbers_.begin() + static_cast<std::ptrdiff_t>(at), count,
+                    numbers.begin() + static_cast<std::ptrdiff_t>(i));
+        i += count;
+        at = 0;
+      }
+      return;
+    }
     BroadcastPlaces places(tensor_.shape, shape_, begin);
     for (float& number : numbers) number = numbers_[static_cast<std::size_t>(places.next())];
   }
 
- private:
   const Tensor& tensor_;
   const Dimensions& shape_;
-  bool is_whole_, keeps_nans_;
+  bool is_whole_, is_in_place_, keeps_nans_;
+  /// its shape is how the larger one ends, but for ones in front
+  bool is_suffix_ = false;
   /// of a tensor that is broadcast
   std::vector<float> numbers_;
 };
@@ -68,6 +128,20 @@ const PointwiseOperator* find_pointwise(std::string_view name) {
   return found == table.end() ? nullptr : found->second;
 }
 
+void run_numbers(const PointwiseOperator& op, const PointwiseOperands& operands,
+                 const Parameters& parameters, std::span<float> results) {
+  if (const PointwiseKernel* kernel = find_pointwise_kernel(op.name)) {
+    const auto x = operands.numbers[0], y = operands.numbers[1];
+    kernel->run(x.data(), y.empty() ? nullptr : y.data(), parameters, results.data(),
+                results.size());
+    return;
+  }
+  const FunctionKernel* function =
+      find_kernel(function_engines().front(), function_of(op.expression));
+  if (function != nullptr) return run_function(*function, operands, results);
+  op.run(operands, parameters, results);
+}
+
 Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const> operands,
                      const Parameters& parameters, const formats::Format& type, int threads) {
   const auto shape = broadcast_shape(operands);
@@ -86,20 +160,26 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
   const bool keeps_nans = op.chosen_nan == ChosenNan::kept ||
                           (op.chosen_nan == ChosenNan::kept_in_fp32 && type == formats::fp32);
   constexpr std::size_t grain = 4096;
-  formats::parallel_for(static_cast<std::size_t>(result.count()), grain, threads,
-                        [&](std::size_t begin, std::size_t end) {
-                          std::array<std::array<float, grain>, 4> numbers;
-                          PointwiseOperands views;
-                          for (std::size_t i = 0; i < readers.size(); ++i) {
-                            const auto view = std::span(numbers[i]).first(end - begin);
-                            readers[i].read(static_cast<std::int64_t>(begin), view);
-                            views.numbers[i] = view;
-                          }
-                          const auto results = std::span(numbers[3]).first(end - begin);
-                          op.run(views, parameters, results);
-                          write_numbers(type, static_cast<std::int64_t>(begin), results, keeps_nans,
-                                        bytes);
-                        });
+  formats::parallel_for(
+      static_cast<std::size_t>(result.count()), grain, threads,
+      [&](std::size_t begin, std::size_t end) {
+        std::array<std::array<float, grain>, 4> numbers;
+        PointwiseOperands views;
+        for (std::size_t i = 0; i < readers.size(); ++i) {
+          const auto view = std::span(numbers[i]).first(end - begin);
+          views.numbers[i] = readers[i].read(static_cast<std::int64_t>(begin), view);
+        }
+        if (type == formats::fp32) {
+          auto* all = reinterpret_cast<float*>(bytes.data());
+          const std::span<float> results(all + begin, end - begin);
+          run_numbers(op, views, parameters, results);
+          if (!keeps_nans) make_unit_nans(results);
+          return;
+        }
+        const auto results = std::span(numbers[3]).first(end - begin);
+        run_numbers(op, views, parameters, results);
+        write_numbers(type, static_cast<std::int64_t>(begin), results, keeps_nans, bytes);
+      });
   return result;
 }
 

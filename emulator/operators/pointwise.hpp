@@ -8,18 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/operators/kernels/parameters.hpp"
 #include "emulator/operators/operator_tensor.hpp"
 
 // Pointwise operators: each element of the result comes from the elements at its place. The
 // operators are a table; an expression's products are contracted with sums exactly where it says
 // fma.
 namespace guardbit::emulator::operators {
-
-/// Numbers that a call gives besides tensors, as the kernel holds them, and the type it stores.
-struct Parameters {
-  std::array<float, 4> numbers{};
-  formats::Format type = formats::fp32;
-};
 
 /// As many elements of each operand as there are results; unused ones are empty.
 struct PointwiseOperands {
@@ -48,6 +43,11 @@ struct PointwiseOperator {
   /// a comparison, whose result is a boolean
   bool is_boolean = false;
 };
+
+/// Results of the operator, by a kernel for the CPU's vectors where there is one: the bits of `run`
+/// but for those of NaNs that become the unit's. `results` is none of the operands.
+void run_numbers(const PointwiseOperator& op, const PointwiseOperands& operands,
+                 const Parameters& parameters, std::span<float> results);
 
 /// The table, and the operator of that name; null where it has none.
 std::vector<PointwiseOperator> pointwise_operators();

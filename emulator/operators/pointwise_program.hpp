@@ -2,17 +2,14 @@
 
 #include "emulator/engine/cpu.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/operators/kernels/activation_expressions.hpp"
 #include "emulator/operators/pointwise.hpp"
 
 // An expression over numbers as a row of the table of pointwise operators. An Expression is an
 // object without state that takes one to three numbers and the parameters.
 namespace guardbit::emulator::operators {
 
-/// What the unit computed: its NaN has all bits set.
-inline HostNumber computed_number(HostNumber x) {
-  constexpr std::uint32_t nan = 0x7fffffff;
-  return x == x ? x : HostNumber::of(nan);
-}
+using expressions::computed_number;
 
 template <class Expression>
 inline constexpr int operands_of =
@@ -24,16 +21,19 @@ template <class Expression>
 [[gnu::always_inline]] inline void run_each(const PointwiseOperands& operands,
                                             const Parameters& parameters,
                                             std::span<float> results) {
-  const auto x = operands.numbers[0], y = operands.numbers[1], z = operands.numbers[2];
+  const float *x = operands.numbers[0].data(), *y = operands.numbers[1].data(),
+              *z = operands.numbers[2].data();
+  // Copies, which the results cannot be parts of, so that loops run in vectors.
+  float* __restrict all = results.data();
+  const Parameters own = parameters;
   for (std::size_t i = 0; i < results.size(); ++i) {
     using Number = HostNumber;
     if constexpr (operands_of<Expression> == 1) {
-      results[i] = Number(Expression()(Number(x[i]), parameters)).number();
+      all[i] = Number(Expression()(Number(x[i]), own)).number();
     } else if constexpr (operands_of<Expression> == 2) {
-      results[i] = Number(Expression()(Number(x[i]), Number(y[i]), parameters)).number();
+      all[i] = Number(Expression()(Number(x[i]), Number(y[i]), own)).number();
     } else {
-      results[i] =
-          Number(Expression()(Number(x[i]), Number(y[i]), Number(z[i]), parameters)).number();
+      all[i] = Number(Expression()(Number(x[i]), Number(y[i]), Number(z[i]), own)).number();
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reduction_shape.hpp"
 #include "emulator/operators/trees.hpp"
@@ -87,65 +88,103 @@ struct ExtremeOf {
 
 namespace detail {
 
+/// Threads of a row, rows and blocks that share one output.
+struct Sharing {
+  std::size_t width, height, blocks;
+
+  explicit Sharing(const ReductionShape& shape)
+      : width(shape.is_split_over_lanes ? static_cast<std::size_t>(shape.width) : 1),
+        height(shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1),
+        blocks(shape.is_split_over_blocks ? static_cast<std::size_t>(shape.blocks) : 1) {}
+  std::size_t threads() const { return width * height; }
+};
+
+/// Whole warps meet first, by descending distances; then the lanes of one.
+template <class Op>
+typename Op::State value_of_lanes(const Op& op, LaneOrder order,
+                                  std::span<typename Op::State> lanes) {
+  using State = typename Op::State;
+  const auto combine = [&](State a, State b) { return op.combined(a, b); };
+  if (order == LaneOrder::descending) return halved(lanes, combine);
+  const std::size_t warp = std::min(lanes.size(), warp_lanes);
+  for (std::size_t distance = lanes.size() / 2; distance >= warp_lanes; distance /= 2) {
+    for (std::size_t t = 0; t < distance; ++t) lanes[t] = combine(lanes[t], lanes[t + distance]);
+  }
+  return paired(lanes.first(warp), combine);
+}
+
+/// The accumulators of a block's threads, and room for a value of each thread.
+template <class State>
+struct BlockMemory {
+  std::vector<State> slots, values;
+};
+
+/// The value of a block from accumulators that lie `by_thread` apart from thread to thread and
+/// `by_slot` within a thread, `own` of them.
+template <class Op>
+typename Op::State value_of_block(const Op& op, const ReductionShape& shape,
+                                  const typename Op::State* slots, std::size_t by_thread,
+                                  std::size_t by_slot, std::size_t own,
+                                  typename Op::State* values) {
+  using State = typename Op::State;
+  const auto combine = [&](State a, State b) { return op.combined(a, b); };
+  const Sharing sharing(shape);
+  for (std::size_t t = 0; t < sharing.threads(); ++t) {
+    State value = slots[t * by_thread];
+    for (std::size_t k = 1; k < own; ++k)
+      value = combine(value, slots[t * by_thread + k * by_slot]);
+    values[t] = value;
+  }
+  // The lanes of each row; its value takes a place that no later row needs.
+  for (std::size_t y = 0; y < sharing.height; ++y)
+    values[y] =
+        value_of_lanes(op, shape.lane_order, std::span(values + y * sharing.width, sharing.width));
+  return halved(std::span(values, sharing.height), combine);
+}
+
+/// The last block to finish brings the blocks' values together: rows first, then lanes.
+template <class Op>
+typename Op::State value_of_blocks(const Op& op, const ReductionShape& shape,
+                                   std::span<const typename Op::State> of_blocks) {
+  using State = typename Op::State;
+  const auto combine = [&](State a, State b) { return op.combined(a, b); };
+  if (of_blocks.size() == 1) return of_blocks[0];
+  const Sharing sharing(shape);
+  std::vector<State> last(sharing.threads(), op.identity());
+  for (std::size_t b = 0; b < of_blocks.size(); ++b) {
+    State& value = last[b % last.size()];
+    value = combine(value, of_blocks[b]);
+  }
+  std::vector<State> lanes(sharing.width), column(sharing.height);
+  for (std::size_t x = 0; x < sharing.width; ++x) {
+    for (std::size_t y = 0; y < sharing.height; ++y) column[y] = last[y * sharing.width + x];
+    lanes[x] = halved(std::span(column), combine);
+  }
+  return value_of_lanes(op, shape.lane_order, std::span(lanes));
+}
+
 /// The value of one output from its accumulators: `slots` in the order thread, accumulator (of
 /// vectors) or accumulator, thread.
 template <class Op>
 typename Op::State brought_together(const Op& op, const ReductionShape& shape,
                                     std::span<const typename Op::State> slots) {
   using State = typename Op::State;
-  const auto combine = [&](State a, State b) { return op.combined(a, b); };
-  const auto threads = static_cast<std::size_t>(shape.threads());
-  const auto own = static_cast<std::size_t>(shape.vector > 1 ? shape.vector : shape.accumulators);
-  const std::size_t by_thread = shape.vector > 1 ? own : 1;
-  const std::size_t by_slot = shape.vector > 1 ? 1 : threads;
-  std::vector<State> values(threads);
-  for (std::size_t t = 0; t < threads; ++t) {
-    State value = slots[t * by_thread];
-    for (std::size_t k = 1; k < own; ++k)
-      value = combine(value, slots[t * by_thread + k * by_slot]);
-    values[t] = value;
-  }
-  const std::size_t width = shape.is_split_over_lanes ? static_cast<std::size_t>(shape.width) : 1;
-  const std::size_t height = shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1;
-  const std::size_t blocks =
-      shape.is_split_over_blocks ? static_cast<std::size_t>(shape.blocks) : 1;
-  // Whole warps meet first, by descending distances; then the lanes of one.
-  const auto of_lanes = [&](std::span<State> lanes) {
-    if (shape.lane_order == LaneOrder::descending) return halved(lanes, combine);
-    const std::size_t warp = std::min(lanes.size(), warp_lanes);
-    for (std::size_t distance = lanes.size() / 2; distance >= warp_lanes; distance /= 2) {
-      for (std::size_t t = 0; t < distance; ++t) lanes[t] = combine(lanes[t], lanes[t + distance]);
-    }
-    return paired(lanes.first(warp), combine);
-  };
-  const auto lanes_first = [&](std::span<State> block) {
-    std::vector<State> rows(height);
-    for (std::size_t y = 0; y < height; ++y) rows[y] = of_lanes(block.subspan(y * width, width));
-    return halved(std::span(rows), combine);
-  };
-  std::vector<State> of_blocks(blocks);
-  for (std::size_t b = 0; b < blocks; ++b)
-    of_blocks[b] = lanes_first(std::span(values).subspan(b * width * height, width * height));
-  if (blocks == 1) return of_blocks[0];
-  // The last block to finish brings the blocks' values together: rows first, then lanes.
-  std::vector<State> last(width * height, op.identity());
-  for (std::size_t b = 0; b < blocks; ++b) {
-    State& value = last[b % last.size()];
-    value = combine(value, of_blocks[b]);
-  }
-  std::vector<State> lanes(width);
-  for (std::size_t x = 0; x < width; ++x) {
-    std::vector<State> column(height);
-    for (std::size_t y = 0; y < height; ++y) column[y] = last[y * width + x];
-    lanes[x] = halved(std::span(column), combine);
-  }
-  return of_lanes(lanes);
+  const Sharing sharing(shape);
+  const bool is_of_vectors = shape.vector > 1;
+  const auto own = static_cast<std::size_t>(is_of_vectors ? shape.vector : shape.accumulators);
+  const std::size_t by_thread = is_of_vectors ? own : 1;
+  const std::size_t by_slot = is_of_vectors ? 1 : static_cast<std::size_t>(shape.threads());
+  std::vector<State> values(sharing.threads()), of_blocks(sharing.blocks);
+  for (std::size_t b = 0; b < sharing.blocks; ++b)
+    of_blocks[b] = value_of_block(op, shape, slots.data() + b * sharing.threads() * by_thread,
+                                  by_thread, by_slot, own, values.data());
+  return value_of_blocks(op, shape, std::span<const State>(of_blocks));
 }
 
 /// Adds elements to slots in turn. `numbers` has `lanes` outputs side by side.
 template <class Op>
-void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
-                  std::size_t lanes, std::span<typename Op::State> slots) {
+void take_each_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                       std::size_t lanes, std::span<typename Op::State> slots) {
   for (std::size_t begin = 0; begin < numbers.size(); begin += slots.size()) {
     const std::size_t count = std::min(slots.size(), numbers.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
@@ -155,22 +194,98 @@ void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t fir
   }
 }
 
-/// A row that is read in vectors, which begins `shift` elements after a multiple of them.
+template <class Op>
+void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                  std::size_t lanes, std::span<typename Op::State> slots) {
+  vectorised<take_each_in_turn<Op>>(op, numbers, first_index, lanes, slots);
+}
+
+/// The same of some of the slots, from `first_slot` of `slot_count` on.
+template <class Op>
+void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
+                        std::size_t first_slot, std::size_t slot_count,
+                        std::span<typename Op::State> slots) {
+  for (std::size_t begin = first_slot; begin < numbers.size(); begin += slot_count) {
+    const std::size_t count = std::min(slots.size(), numbers.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto index = first_index + static_cast<std::int64_t>(begin + i);
+      slots[i] = op.reduced(slots[i], numbers[begin + i], index);
+    }
+  }
+}
+
+/// A row that is read in vectors, which begins `shift` elements after a multiple of them. On
+/// `threads` threads, which share the blocks.
 template <class Op>
 typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
-                               std::span<const float> row, std::int64_t shift) {
+                               std::span<const float> row, std::int64_t shift, int threads,
+                               BlockMemory<typename Op::State>& memory) {
+  using State = typename Op::State;
+  const Sharing sharing(shape);
   const auto vector = static_cast<std::size_t>(shape.vector);
-  std::vector<typename Op::State> slots(static_cast<std::size_t>(shape.threads()) * vector,
-                                        op.identity());
-  std::size_t begin = 0;
-  for (auto t = static_cast<std::size_t>(shift); shift > 0 && t < vector && begin < row.size();
-       ++t, ++begin)
-    slots[t * vector] = op.reduced(slots[t * vector], row[begin], static_cast<std::int64_t>(begin));
-  const std::size_t whole = (row.size() - begin) / vector * vector;
-  take_in_turn(op, row.subspan(begin, whole), static_cast<std::int64_t>(begin), 1, slots);
-  for (std::size_t i = begin + whole, t = 0; i < row.size(); ++i, ++t)
-    slots[t * vector] = op.reduced(slots[t * vector], row[i], static_cast<std::int64_t>(i));
-  return brought_together(op, shape, slots);
+  const std::size_t each = sharing.threads() * vector, all = sharing.blocks * each;
+  const std::size_t head =
+      shift > 0 ? std::min(vector - static_cast<std::size_t>(shift), row.size()) : 0;
+  const std::size_t whole = (row.size() - head) / vector * vector;
+  const auto block = [&](std::size_t b, BlockMemory<State>& own) {
+    own.slots.assign(each, op.identity());
+    own.values.resize(sharing.threads());
+    const auto single = [&](std::size_t t, std::size_t i) {
+      own.slots[t * vector] =
+          op.reduced(own.slots[t * vector], row[i], static_cast<std::int64_t>(i));
+    };
+    for (std::size_t i = 0; b == 0 && i < head; ++i) single(static_cast<std::size_t>(shift) + i, i);
+    vectorised<take_slots_in_turn<Op>>(op, row.subspan(head, whole),
+                                       static_cast<std::int64_t>(head), b * each, all,
+                                       std::span(own.slots));
+    for (std::size_t i = head + whole; b == 0 && i < row.size(); ++i) single(i - head - whole, i);
+    const State* slots = own.slots.data();
+    return vectorised<value_of_block<Op>>(op, shape, slots, vector, std::size_t{1}, vector,
+                                          own.values.data());
+  };
+  if (sharing.blocks == 1) return block(0, memory);
+  std::vector<State> of_blocks(sharing.blocks);
+  formats::parallel_for(sharing.blocks, 32, threads, [&](std::size_t begin, std::size_t end) {
+    BlockMemory<State> own;
+    for (std::size_t b = begin; b < end; ++b) of_blocks[b] = block(b, own);
+  });
+  return value_of_blocks(op, shape, std::span<const State>(of_blocks));
+}
+
+/// Outputs side by side, whose inputs lie `pitch` apart: the same as take_in_turn of what gather
+/// copies.
+template <class Op>
+void take_columns_in_turn(const Op& op, const float* numbers, std::int64_t inputs,
+                          std::int64_t pitch, std::size_t lanes,
+                          std::span<typename Op::State> slots) {
+  const std::size_t rows = slots.size() / lanes;
+  std::size_t slot = 0;
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    typename Op::State* __restrict own = slots.data() + slot * lanes;
+    const float* __restrict row = numbers + i * pitch;
+    for (std::size_t l = 0; l < lanes; ++l) own[l] = op.reduced(own[l], row[l], i);
+    if (++slot == rows) slot = 0;
+  }
+}
+
+/// Do the inputs of an output lie one after another?
+inline bool is_row(const ReductionWalk& walk) {
+  std::int64_t next = 1;
+  for (const ReducedDimension& d : walk.reduced) {
+    if (d.place != next) return false;
+    next *= d.size;
+  }
+  return true;
+}
+
+/// Do the first inputs of outputs [first, first + lanes) lie side by side?
+inline bool are_together(const ReductionWalk& walk, std::int64_t first, std::size_t lanes) {
+  const std::int64_t start = place_of(walk.kept, first);
+  for (std::size_t l = 1; l < lanes; ++l) {
+    const auto beside = static_cast<std::int64_t>(l);
+    if (place_of(walk.kept, first + beside) != start + beside) return false;
+  }
+  return true;
 }
 
 /// Copies the inputs of outputs [first, first + lanes) side by side.
@@ -213,10 +328,12 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
   std::vector<State> results(static_cast<std::size_t>(walk.outputs), op.identity());
   if (walk.inputs == 0 || walk.outputs == 0) return results;
   const NumberView numbers(input);
-  // Outputs side by side are computed together: a cache line of them, more where inputs are few.
-  const std::int64_t together =
-      shape.vector > 1 || shape.is_split_over_lanes ? 1 : std::min<std::int64_t>(walk.outputs, 64);
-  const bool is_row = walk.reduced.size() == 1 && walk.reduced[0].place == 1;
+  // Outputs side by side are computed together, more where their inputs are read in place.
+  const std::int64_t most_together = walk.reduced.size() == 1 ? 256 : 64;
+  const std::int64_t together = shape.vector > 1 || shape.is_split_over_lanes
+                                    ? 1
+                                    : std::min<std::int64_t>(walk.outputs, most_together);
+  const bool is_row = detail::is_row(walk);
   const std::int64_t batches = (walk.outputs + together - 1) / together;
   const auto grain = static_cast<std::size_t>(
       std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, walk.inputs * together)));
@@ -224,12 +341,17 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
       static_cast<std::size_t>(batches), grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<float> rows;
         std::vector<State> slots, of_output;
+        detail::BlockMemory<State> memory;
         for (auto batch = static_cast<std::int64_t>(begin); batch < static_cast<std::int64_t>(end);
              ++batch) {
           const std::int64_t first = batch * together;
           const auto lanes = static_cast<std::size_t>(std::min(together, walk.outputs - first));
           std::span<const float> inputs;
-          if (lanes == 1 && is_row) {
+          const bool are_columns =
+              lanes > 1 && walk.reduced.size() == 1 && detail::are_together(walk, first, lanes);
+          if (are_columns) {
+            // They are read where they lie.
+          } else if (lanes == 1 && is_row) {
             inputs = numbers.part(static_cast<std::size_t>(place_of(walk.kept, first)),
                                   static_cast<std::size_t>(walk.inputs));
           } else {
@@ -238,13 +360,19 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
           }
           if (shape.vector > 1) {
             const std::int64_t address = input.offset + address_of(walk.kept, first);
-            results[static_cast<std::size_t>(result_of(walk.kept, first))] =
-                detail::reduced_row(op, shape, inputs, address % shape.vector);
+            results[static_cast<std::size_t>(result_of(walk.kept, first))] = detail::reduced_row(
+                op, shape, inputs, address % shape.vector, walk.outputs == 1 ? threads : 1, memory);
             continue;
           }
           const auto count = static_cast<std::size_t>(shape.threads() * shape.accumulators);
           slots.assign(count * lanes, op.identity());
-          detail::take_in_turn(op, inputs, 0, lanes, slots);
+          if (are_columns) {
+            const float* from = numbers.data() + place_of(walk.kept, first);
+            vectorised<detail::take_columns_in_turn<Op>>(
+                op, from, walk.inputs, walk.reduced[0].place, lanes, std::span(slots));
+          } else {
+            detail::take_in_turn(op, inputs, 0, lanes, slots);
+          }
           of_output.resize(count);
           for (std::size_t l = 0; l < lanes; ++l) {
             for (std::size_t s = 0; s < count; ++s) of_output[s] = slots[s * lanes + l];

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/functions/cuda/cuda_powers.hpp"
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/reduction.hpp"
 
 namespace guardbit::emulator::operators {

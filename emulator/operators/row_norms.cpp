@@ -1,11 +1,13 @@
 #include "emulator/operators/row_norms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reduction.hpp"
 #include "emulator/operators/reductions.hpp"
@@ -50,13 +52,16 @@ Moments layer_moments_of_vectors(std::span<const float> row) {
     const std::size_t busy = std::min(vector_threads, (row.size() - begin) / vector);
     for (std::size_t k = 0; k < vector; ++k)
       reciprocals[k] = 1.0F / (count + static_cast<float>(k + 1));
-    for (std::size_t k = 0; k < vector; ++k) {
-      const float reciprocal = reciprocals[k];
-      for (std::size_t t = 0; t < busy; ++t) {
-        const float x = row[begin + t * vector + k], delta = x - means[t];
-        means[t] = std::fma(delta, reciprocal, means[t]);
-        squares[t] = std::fma(delta, x - means[t], squares[t]);
+    const float* numbers = row.data() + begin;
+    for (std::size_t t = 0; t < busy; ++t) {
+      float mean = means[t], of_squares = squares[t];
+      for (std::size_t k = 0; k < vector; ++k) {
+        const float x = numbers[t * vector + k], delta = x - mean;
+        mean = std::fma(delta, reciprocals[k], mean);
+        of_squares = std::fma(delta, x - mean, of_squares);
       }
+      means[t] = mean;
+      squares[t] = of_squares;
     }
     count += vector;
     for (std::size_t t = 0; t < busy; ++t) counts[t] = count;
@@ -74,11 +79,12 @@ float squares_of_vectors(std::span<const float> row) {
   std::array<float, vector_threads> squares{};
   for (std::size_t begin = 0; begin < row.size(); begin += vector * vector_threads) {
     const std::size_t busy = std::min(vector_threads, (row.size() - begin) / vector);
-    for (std::size_t k = 0; k < vector; ++k) {
-      for (std::size_t t = 0; t < busy; ++t) {
-        const float x = row[begin + t * vector + k];
-        squares[t] = std::fma(x, x, squares[t]);
-      }
+    const float* numbers = row.data() + begin;
+    for (std::size_t t = 0; t < busy; ++t) {
+      float of_squares = squares[t];
+      for (std::size_t k = 0; k < vector; ++k)
+        of_squares = std::fma(numbers[t * vector + k], numbers[t * vector + k], of_squares);
+      squares[t] = of_squares;
     }
   }
   std::array<float, vector_threads / warp_lanes> warps{};
@@ -113,29 +119,50 @@ struct Affine {
   const float* bias = nullptr;
 };
 
-void normalise(RowNorm kind, std::span<const float> row, const RowMoments& moments,
-               const Affine& affine, bool in_vectors, std::span<float> out) {
+template <RowNorm kind, bool has_weight, bool has_bias>
+void normalise(std::span<const float> row, RowMoments moments, Affine affine, bool in_vectors,
+               float* __restrict out) {
   const float mean = moments.mean, reciprocal = moments.reciprocal;
   const float *weight = affine.weight, *bias = affine.bias;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const float x = kind == RowNorm::layer ? row[i] - mean : row[i];
-    const float scaled = x * reciprocal;
-    if (kind == RowNorm::layer && !in_vectors) {
+  constexpr bool is_layer = kind == RowNorm::layer;
+  if (is_layer && !in_vectors) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
       // An absent bias counts as 0; without a weight the first product is the fused one.
-      const float shift = bias == nullptr ? 0.0F : bias[i];
+      const float shift = has_bias ? bias[i] : 0.0F, x = row[i] - mean;
       out[i] =
-          weight == nullptr ? std::fma(x, reciprocal, shift) : std::fma(scaled, weight[i], shift);
-    } else if (weight != nullptr && bias != nullptr) {
+          has_weight ? std::fma(x * reciprocal, weight[i], shift) : std::fma(x, reciprocal, shift);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const float x = is_layer ? row[i] - mean : row[i];
+    const float scaled = x * reciprocal;
+    if constexpr (has_weight && has_bias) {
       out[i] = std::fma(scaled, weight[i], bias[i]);
-    } else if (weight != nullptr) {
+    } else if constexpr (has_weight) {
       out[i] = weight[i] * scaled;
-    } else if (bias != nullptr) {
+    } else if constexpr (has_bias) {
       // The compiler fused the product and the sum in three of the four unrolled steps.
       out[i] = i % vector == 0 ? scaled + bias[i] : std::fma(reciprocal, x, bias[i]);
     } else {
       out[i] = scaled;
     }
   }
+}
+
+using Normalise = void (*)(std::span<const float>, RowMoments, Affine, bool, float*);
+template <RowNorm kind>
+Normalise normaliser(const Affine& affine) {
+  const bool has_bias = affine.bias != nullptr;
+  if (affine.weight == nullptr)
+    return has_bias ? vectorised<normalise<kind, false, true>, std::span<const float>, RowMoments,
+                                 Affine, bool, float*>
+                    : vectorised<normalise<kind, false, false>, std::span<const float>, RowMoments,
+                                 Affine, bool, float*>;
+  return has_bias ? vectorised<normalise<kind, true, true>, std::span<const float>, RowMoments,
+                               Affine, bool, float*>
+                  : vectorised<normalise<kind, true, false>, std::span<const float>, RowMoments,
+                               Affine, bool, float*>;
 }
 
 struct Sizes {
@@ -164,31 +191,59 @@ bool starts_vectors(const Tensor* tensor) {
          is_aligned(*tensor, static_cast<int>(vector) * tensor->element_bytes());
 }
 
+struct RowOfGradient {
+  std::span<const float> gradient, row;
+  RowMoments moments;
+  const float* weight;
+};
+
 /// Each thread takes vectors of 4 elements, then those 512 on; of a row's end, single ones.
-void input_gradient(RowNorm kind, std::span<const float> gradient, std::span<const float> row,
-                    const RowMoments& moments, const float* weight, std::span<float> out) {
-  const std::size_t size = row.size();
-  const float reciprocal = moments.reciprocal;
+template <RowNorm kind, bool has_weight>
+void input_gradient(const RowOfGradient& of, float* __restrict out) {
+  const std::size_t size = of.row.size();
+  const float *gradient = of.gradient.data(), *row = of.row.data(), *weight = of.weight;
+  const float mean = of.moments.mean, reciprocal = of.moments.reciprocal;
+  constexpr bool is_layer = kind == RowNorm::layer;
   std::array<float, vector_threads> first{}, second{};
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::size_t t = i / vector % vector_threads;
-    const float scaled = weight == nullptr ? gradient[i] : gradient[i] * weight[i];
-    const float x = kind == RowNorm::layer ? row[i] - moments.mean : row[i];
-    first[t] += scaled;
-    second[t] = std::fma(scaled * x, reciprocal, second[t]);
+  const auto add = [&](std::size_t i, float& sum, float& products) {
+    const float scaled = has_weight ? gradient[i] * weight[i] : gradient[i];
+    const float x = is_layer ? row[i] - mean : row[i];
+    sum += scaled;
+    products = std::fma(scaled * x, reciprocal, products);
+  };
+  for (std::size_t begin = 0; begin < size; begin += vector * vector_threads) {
+    const std::size_t busy = std::min(vector_threads, (size - begin) / vector);
+    for (std::size_t t = 0; t < busy; ++t) {
+      float sum = first[t], products = second[t];
+      for (std::size_t k = 0; k < vector; ++k) add(begin + t * vector + k, sum, products);
+      first[t] = sum;
+      second[t] = products;
+    }
+    if (busy == vector_threads) continue;
+    for (std::size_t i = begin + busy * vector; i < size; ++i) add(i, first[busy], second[busy]);
   }
-  const float sum = kind == RowNorm::layer ? sum_of_two_stages(first) : 0;
+  const float sum = is_layer ? sum_of_two_stages(first) : 0;
   const float products = sum_of_two_stages(second);
   const auto count = static_cast<float>(size);
   const float factor = (1.0F / count) * reciprocal;
   for (std::size_t i = 0; i < size; ++i) {
-    const float scale = weight == nullptr ? count : count * weight[i];
-    if (kind == RowNorm::layer) {
-      const float normal = (row[i] - moments.mean) * reciprocal;
+    const float scale = has_weight ? count * weight[i] : count;
+    if constexpr (is_layer) {
+      const float normal = (row[i] - mean) * reciprocal;
       out[i] = (std::fma(scale, gradient[i], -(normal * products)) - sum) * factor;
     } else {
       out[i] = std::fma(scale, gradient[i], -(products * (reciprocal * row[i]))) * factor;
     }
+  }
+}
+
+void input_gradient(RowNorm kind, const RowOfGradient& of, float* out) {
+  if (kind == RowNorm::layer) {
+    of.weight != nullptr ? vectorised<input_gradient<RowNorm::layer, true>>(of, out)
+                         : vectorised<input_gradient<RowNorm::layer, false>>(of, out);
+  } else {
+    of.weight != nullptr ? vectorised<input_gradient<RowNorm::rms, true>>(of, out)
+                         : vectorised<input_gradient<RowNorm::rms, false>>(of, out);
   }
 }
 
@@ -202,26 +257,43 @@ struct ColumnGradients {
   std::vector<float> weight, bias;
 };
 
+/// Columns side by side, of each thread of a column.
+struct ColumnSums {
+  std::size_t begin, beside;
+  std::span<float> of_weights, of_biases;
+};
+
+template <bool has_means>
+void add_rows(const ColumnShape& shape, const ColumnOperands& operands, const ColumnSums& sums) {
+  const std::size_t size = operands.size, own = shape.rows / shape.threads, beside = sums.beside;
+  for (std::size_t r = 0; r < operands.rows; ++r) {
+    const std::size_t block = r / shape.rows % shape.blocks;
+    const std::size_t t = block * shape.threads + r % shape.rows / own;
+    const float* __restrict gradient = operands.gradients.data() + r * size + sums.begin;
+    const float* __restrict numbers = operands.numbers.data() + r * size + sums.begin;
+    float* __restrict of_weights = sums.of_weights.data() + t * beside;
+    float* __restrict of_biases = sums.of_biases.data() + t * beside;
+    const float mean = has_means ? operands.means[r] : 0, reciprocal = operands.reciprocals[r];
+    for (std::size_t c = 0; c < beside; ++c) {
+      const float x = has_means ? numbers[c] - mean : numbers[c];
+      of_weights[c] = std::fma(gradient[c] * x, reciprocal, of_weights[c]);
+      of_biases[c] += gradient[c];
+    }
+  }
+}
+
 ColumnGradients column_gradients(const ColumnShape& shape, const ColumnOperands& operands) {
-  const std::size_t size = operands.size, own = shape.rows / shape.threads;
+  const std::size_t size = operands.size;
   ColumnGradients all{std::vector<float>(shape.blocks * size),
                       std::vector<float>(shape.blocks * size)};
-  formats::parallel_for(size, 16, operands.threads, [&](std::size_t begin, std::size_t end) {
+  // Many columns at once read memory in longer pieces; few where each has many partial sums.
+  const std::size_t grain = shape.blocks > 1 ? 16 : 256;
+  formats::parallel_for(size, grain, operands.threads, [&](std::size_t begin, std::size_t end) {
     const std::size_t beside = end - begin, chains = shape.blocks * shape.threads;
-    // Columns side by side, for each thread of a column.
     std::vector<float> of_weights(chains * beside), of_biases(chains * beside);
-    for (std::size_t r = 0; r < operands.rows; ++r) {
-      const std::size_t block = r / shape.rows % shape.blocks;
-      const std::size_t t = block * shape.threads + r % shape.rows / own;
-      for (std::size_t c = 0; c < beside; ++c) {
-        const std::size_t i = r * size + begin + c;
-        const float x =
-            operands.means.empty() ? operands.numbers[i] : operands.numbers[i] - operands.means[r];
-        float& sum = of_weights[t * beside + c];
-        sum = std::fma(operands.gradients[i] * x, operands.reciprocals[r], sum);
-        of_biases[t * beside + c] += operands.gradients[i];
-      }
-    }
+    const ColumnSums sums{begin, beside, of_weights, of_biases};
+    operands.means.empty() ? vectorised<add_rows<false>>(shape, operands, sums)
+                           : vectorised<add_rows<true>>(shape, operands, sums);
     std::vector<float> column(shape.threads);
     const auto total = [&](const std::vector<float>& from, std::size_t block, std::size_t c) {
       for (std::size_t t = 0; t < shape.threads; ++t)
@@ -267,21 +339,27 @@ RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised
   if (weight != nullptr) weights.emplace(*weight);
   if (bias != nullptr) biases.emplace(*bias);
   const Affine affine{weights ? weights->data() : nullptr, biases ? biases->data() : nullptr};
-  std::vector<float> results(numbers.size()), means(rows), reciprocals(rows);
+  const Normalise normalised = kind == RowNorm::layer ? normaliser<RowNorm::layer>(affine)
+                                                      : normaliser<RowNorm::rms>(affine);
+  const Tensor result = uninitialised_tensor(input.type, input.shape);
+  std::vector<float> means(rows), reciprocals(rows);
   const std::size_t grain = std::max<std::size_t>(1, (1 << 14) / std::max<std::size_t>(1, size));
   formats::parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> of_row(size);
     for (std::size_t r = begin; r < end; ++r) {
       const auto row = numbers.part(r * size, size);
-      const RowMoments moments = moments_of(kind, row, in_vectors, static_cast<float>(epsilon));
+      const RowMoments moments =
+          vectorised<moments_of>(kind, row, in_vectors, static_cast<float>(epsilon));
       means[r] = moments.mean;
       reciprocals[r] = moments.reciprocal;
-      normalise(kind, row, moments, affine, in_vectors, std::span(results).subspan(r * size, size));
+      normalised(row, moments, affine, in_vectors, of_row.data());
+      write_numbers(input.type, static_cast<std::int64_t>(r * size), of_row, false,
+                    writable_bytes(result));
     }
   });
   Dimensions of_rows = input.shape;
   std::fill(of_rows.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), of_rows.end(), 1);
-  return {tensor_of_numbers(input.type, input.shape, results),
-          tensor_of_numbers(formats::fp32, of_rows, means),
+  return {result, tensor_of_numbers(formats::fp32, of_rows, means),
           tensor_of_numbers(formats::fp32, of_rows, reciprocals),
           in_vectors ? "128 threads a row, vectors of 4"
                      : "512 threads a row, single elements, moments by Welford"};
@@ -302,15 +380,22 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
   std::optional<NumberView> means, weights;
   if (mean != nullptr) means.emplace(*mean);
   if (weight != nullptr) weights.emplace(*weight);
-  std::vector<float> results(numbers.size());
-  formats::parallel_for(rows, 1, threads, [&](std::size_t begin, std::size_t end) {
+  const Tensor result = uninitialised_tensor(input.type, input.shape);
+  const std::size_t grain = std::max<std::size_t>(1, (1 << 14) / std::max<std::size_t>(1, size));
+  formats::parallel_for(rows, grain, threads, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> of_row(size);
     for (std::size_t r = begin; r < end; ++r) {
-      input_gradient(kind, gradients.part(r * size, size), numbers.part(r * size, size),
-                     {means ? (*means)[r] : 0, reciprocals[r]}, weights ? weights->data() : nullptr,
-                     std::span(results).subspan(r * size, size));
+      input_gradient(kind,
+                     {gradients.part(r * size, size),
+                      numbers.part(r * size, size),
+                      {means ? (*means)[r] : 0, reciprocals[r]},
+                      weights ? weights->data() : nullptr},
+                     of_row.data());
+      write_numbers(input.type, static_cast<std::int64_t>(r * size), of_row, false,
+                    writable_bytes(result));
     }
   });
-  RowNormGradients all{tensor_of_numbers(input.type, input.shape, results), {}, {}, ""};
+  RowNormGradients all{result, {}, {}, ""};
   const ColumnShape shape = columns ? *columns : column_shape(rows, size);
   all.plan = "128 threads a row, vectors of 4; " + shape.text();
   if (!wants_columns) return all;
@@ -328,10 +413,10 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
     ReductionRequest over_blocks;
     over_blocks.dimensions = {0};
     over_blocks.threads = threads;
-    Tensor result = sum(tensor_of_numbers(type, of_blocks, blocks), over_blocks).result;
-    result.shape = columns_shape;
-    result.stride = contiguous_stride(columns_shape);
-    return result;
+    Tensor of_all = sum(tensor_of_numbers(type, of_blocks, blocks), over_blocks).result;
+    of_all.shape = columns_shape;
+    of_all.stride = contiguous_stride(columns_shape);
+    return of_all;
   };
   all.weight = stored(of_columns.weight);
   if (kind == RowNorm::layer) all.bias = stored(of_columns.bias);

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "formats/support/parallel.hpp"

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/trees.hpp"
 
@@ -168,7 +169,8 @@ std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double ord
   if (order != 2) return {};
   std::vector<Tensor> norms;
   for (const Tensor& tensor : tensors) {
-    const NumberView numbers(tensor);
+    const Tensor in_order = in_memory_order(tensor);
+    const NumberView numbers(in_order);
     const bool starts_aligned =
         is_aligned(tensor, static_cast<int>(list_accumulators) * tensor.element_bytes());
     std::vector<float> threads(list_threads);

@@ -1,13 +1,17 @@
 #include "emulator/operators/softmax.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "emulator/operators/array_math.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/trees.hpp"
@@ -27,29 +31,42 @@ float sum_in_order(std::span<const float> values) {
   return sum;
 }
 
+/// Adds `vector` neighbours to each thread's value in turn, to as many threads as get all of them.
+template <std::size_t vector>
+void add_vectors(const float* numbers, std::size_t threads, float* values) {
+  for (std::size_t t = 0; t < threads; ++t) {
+    float value = values[t];
+    for (std::size_t k = 0; k < vector; ++k) value += numbers[t * vector + k];
+    values[t] = value;
+  }
+}
+
 /// Adds elements to the threads' values in turn, `vector` neighbours at a time.
 void add_in_turn(std::span<const float> numbers, std::size_t vector, std::span<float> values) {
   const std::size_t stride = vector * values.size();
   for (std::size_t begin = 0; begin < numbers.size(); begin += stride) {
     const std::size_t count = std::min(stride, numbers.size() - begin);
-    if (vector == 1) {
-      for (std::size_t i = 0; i < count; ++i) values[i] += numbers[begin + i];
-      continue;
+    const float* from = numbers.data() + begin;
+    const std::size_t whole = count / vector;
+    switch (vector) {
+      case 1: add_vectors<1>(from, whole, values.data()); break;
+      case 2: add_vectors<2>(from, whole, values.data()); break;
+      case 4: add_vectors<4>(from, whole, values.data()); break;
+      case 8: add_vectors<8>(from, whole, values.data()); break;
+      default:
+        for (std::size_t i = 0; i < whole * vector; ++i) values[i / vector] += from[i];
     }
-    for (std::size_t k = 0; k < vector; ++k) {
-      for (std::size_t t = 0; t * vector + k < count; ++t)
-        values[t] += numbers[begin + t * vector + k];
-    }
+    for (std::size_t i = whole * vector; i < count; ++i) values[whole] += from[i];
   }
 }
 
-/// The sum of a row that begins `shift` elements after an aligned address.
-float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t shift,
-              std::vector<float>& values) {
+/// The sum of a row that begins `shift` elements after an aligned address. `values` are the
+/// threads'.
+float sum_of_row(const SoftmaxShape& shape, std::span<const float> row, std::size_t shift,
+                 std::span<float> values) {
   using Kind = SoftmaxShape::Kind;
-  const auto threads = static_cast<std::size_t>(shape.threads);
+  const std::size_t threads = values.size();
   const auto vector = static_cast<std::size_t>(shape.vector);
-  values.assign(threads, 0.0F);
   switch (shape.kind) {
     case Kind::persistent:
     case Kind::across: add_in_turn(row, 1, values); return halved_sum(values);
@@ -69,6 +86,12 @@ float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t
     }
   }
   return shape.is_sequential ? sum_in_order(values) : sum_of_two_stages(values);
+}
+
+float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t shift,
+              std::vector<float>& values) {
+  values.assign(static_cast<std::size_t>(shape.threads), 0.0F);
+  return vectorised<sum_of_row>(shape, row, shift, std::span(values));
 }
 
 /// A tensor's elements along one dimension.
@@ -121,21 +144,75 @@ void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
   const auto start =
       static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
   to.resize(static_cast<std::size_t>(rows.size));
+  if (rows.inner == 1) {
+    if (!to.empty()) std::memcpy(to.data(), numbers.data() + start, to.size() * sizeof(float));
+    return;
+  }
   for (std::size_t i = 0; i < to.size(); ++i)
     to[i] = numbers[start + i * static_cast<std::size_t>(rows.inner)];
 }
-void store_row(std::span<const float> row_numbers, const Rows& rows, std::int64_t row,
-               std::vector<float>& to) {
-  const auto start =
-      static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
-  for (std::size_t i = 0; i < row_numbers.size(); ++i)
-    to[start + i * static_cast<std::size_t>(rows.inner)] = row_numbers[i];
-}
 
+/// A result of so many rows, which threads write one by one.
+class ResultRows {
+ public:
+  ResultRows(const formats::Format& type, const Tensor& like, const Rows& rows)
+      : type_(type), rows_(rows), result_(uninitialised_tensor(type, like.shape)) {
+    if (rows.inner != 1) numbers_.resize(static_cast<std::size_t>(like.count()));
+  }
+
+  void store(std::span<const float> numbers, std::int64_t row) {
+    if (rows_.inner == 1)
+      return write_numbers(type_, row * rows_.size, numbers, false, writable_bytes(result_));
+    const auto inner = static_cast<std::size_t>(rows_.inner);
+    const auto start =
+        static_cast<std::size_t>(row / rows_.inner * rows_.size * rows_.inner + row % rows_.inner);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers_[start + i * inner] = numbers[i];
+  }
+
+  Tensor take() {
+    if (rows_.inner != 1) write_numbers(type_, 0, numbers_, false, writable_bytes(result_));
+    return std::move(result_);
+  }
+
+ private:
+  formats::Format type_;
+  Rows rows_;
+  Tensor result_;
+  /// of rows whose elements do not lie together
+  std::vector<float> numbers_;
+};
+
+/// Of rows with NaNs any number: their sums are NaNs.
 float greatest_of(std::span<const float> row) {
-  float greatest = -std::numeric_limits<float>::infinity();
-  for (const float x : row) greatest = x > greatest ? x : greatest;
-  return greatest;
+  constexpr std::size_t lanes = 32;
+  std::array<float, lanes> greatest;
+  greatest.fill(-std::numeric_limits<float>::infinity());
+  std::size_t begin = 0;
+  for (; begin + lanes <= row.size(); begin += lanes) {
+    for (std::size_t k = 0; k < lanes; ++k)
+      greatest[k] = row[begin + k] > greatest[k] ? row[begin + k] : greatest[k];
+  }
+  for (std::size_t k = 0; begin < row.size(); ++k, ++begin)
+    greatest[k] = row[begin] > greatest[k] ? row[begin] : greatest[k];
+  float all = greatest[0];
+  for (const float x : greatest) all = x > all ? x : all;
+  return all;
+}
+void subtract_greatest(std::span<float> row) {
+  const float greatest = greatest_of(row);
+  for (float& x : row) x -= greatest;
+}
+void subtract(std::span<float> row, float number) {
+  for (float& x : row) x -= number;
+}
+void divide(std::span<float> row, float number) {
+  for (float& x : row) x /= number;
+}
+void multiply(std::span<float> row, std::span<const float> other) {
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] *= other[i];
+}
+void subtract_products(std::span<float> row, std::span<const float> other, float number) {
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::fma(-other[i], number, row[i]);
 }
 
 }  // namespace
@@ -147,27 +224,45 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
   const SoftmaxShape shape =
       other ? *other : forward_shape(sizes_of(rows, input, type != input.type));
   const NumberView numbers(input);
-  std::vector<float> results(numbers.size());
+  ResultRows results(type, input, rows);
   for_each_row(rows, threads,
                [&](std::int64_t row, std::vector<float>& values, std::vector<float>& differences,
                    std::vector<float>& powers) {
                  copy_row(numbers, rows, row, differences);
-                 const float greatest = greatest_of(differences);
-                 for (float& x : differences) x -= greatest;
-                 powers = differences;
-                 exp_in_place(powers);
+                 vectorised<subtract_greatest>(std::span(differences));
+                 std::vector<float>& raised = is_logarithm ? powers : differences;
+                 if (is_logarithm) powers = differences;
+                 exp_in_place(raised);
                  const float sum =
-                     row_sum(shape, powers, shift_of(shape, input, rows, row), values);
+                     row_sum(shape, raised, shift_of(shape, input, rows, row), values);
                  if (is_logarithm) {
-                   const float logarithm = log_of(sum);
-                   for (float& x : differences) x -= logarithm;
-                   store_row(differences, rows, row, results);
+                   vectorised<subtract>(std::span(differences), log_of(sum));
                  } else {
-                   for (float& x : powers) x /= sum;
-                   store_row(powers, rows, row, results);
+                   vectorised<divide>(std::span(differences), sum);
                  }
+                 results.store(differences, row);
                });
-  return {tensor_of_numbers(type, input.shape, results), shape.text()};
+  return {results.take(), shape.text()};
+}
+
+Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result) {
+  if (input.shape.empty() || input.count() == 0) return result;
+  const std::size_t d = dimension_of(input, dimension);
+  std::size_t inner = 1;
+  for (std::size_t i = d + 1; i < input.shape.size(); ++i)
+    inner *= static_cast<std::size_t>(input.shape[i]);
+  const auto size = static_cast<std::size_t>(input.shape[d]);
+  const NumberView numbers(input);
+  std::vector<float> results = numbers_of(result);
+  for (std::size_t row = 0; row < numbers.size() / size; ++row) {
+    const std::size_t first = row / inner * size * inner + row % inner;
+    bool is_hidden = true;
+    for (std::size_t i = 0; i < size; ++i)
+      is_hidden =
+          is_hidden && numbers[first + i * inner] == -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; is_hidden && i < size; ++i) results[first + i * inner] = 0;
+  }
+  return tensor_of_numbers(result.type, result.shape, result.stride, results);
 }
 
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
@@ -187,7 +282,7 @@ SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std
   sizes.is_aligned = sizes.is_aligned && (!is_contiguous(output) || is_aligned(output, 16));
   const SoftmaxShape shape = other ? *other : backward_shape(sizes);
   const NumberView gradients(gradient), outputs(output);
-  std::vector<float> results(gradients.size());
+  ResultRows results(type, gradient, rows);
   for_each_row(rows, threads,
                [&](std::int64_t row, std::vector<float>& values, std::vector<float>& of_gradient,
                    std::vector<float>& of_output) {
@@ -195,17 +290,17 @@ SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std
                  copy_row(outputs, rows, row, of_output);
                  // softmax's product is a tensor of its own, rounded to its type.
                  if (!is_logarithm) {
-                   for (std::size_t i = 0; i < of_gradient.size(); ++i)
-                     of_gradient[i] = rounded_to(gradient.type, of_gradient[i] * of_output[i]);
+                   vectorised<multiply>(std::span(of_gradient), std::span<const float>(of_output));
+                   round_to(gradient.type, of_gradient);
                  }
                  const float sum =
                      row_sum(shape, of_gradient, shift_of(shape, summed, rows, row), values);
                  if (is_logarithm) exp_in_place(of_output);
-                 for (std::size_t i = 0; i < of_gradient.size(); ++i)
-                   of_gradient[i] = std::fma(-of_output[i], sum, of_gradient[i]);
-                 store_row(of_gradient, rows, row, results);
+                 vectorised<subtract_products>(std::span(of_gradient),
+                                               std::span<const float>(of_output), sum);
+                 results.store(of_gradient, row);
                });
-  return {tensor_of_numbers(type, gradient.shape, results), shape.text()};
+  return {results.take(), shape.text()};
 }
 
 }  // namespace guardbit::emulator::operators

@@ -54,6 +54,8 @@ struct SoftmaxResult {
 SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
                       const formats::Format& type, int threads,
                       const std::optional<SoftmaxShape>& shape = {});
+/// The result of softmax with zeros where all of a row is minus infinity.
+Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result);
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
                                bool is_logarithm, const formats::Format& type, int threads,
                                const std::optional<SoftmaxShape>& shape = {});

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 // The orders in which the threads of a block bring their values together.
 namespace guardbit::emulator::operators {
@@ -34,10 +34,11 @@ Value paired(std::span<Value> values, const Combine& combine) {
 /// of the table that no warp has hold `absent`.
 template <class Value, class Combine>
 Value two_stages(std::span<Value> values, const Value& absent, const Combine& combine) {
-  std::vector<Value> table(warp_lanes, absent);
+  std::array<Value, warp_lanes> table;
+  table.fill(absent);
   for (std::size_t warp = 0; warp * warp_lanes < values.size(); ++warp)
     table[warp] = halved(values.subspan(warp * warp_lanes, warp_lanes), combine);
-  return halved(std::span(table), combine);
+  return halved(std::span<Value>(table), combine);
 }
 
 /// The same with a warp of one value's width only.

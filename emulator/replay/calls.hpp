@@ -20,6 +20,7 @@ std::span<const Handler> optimizer_calls();
 std::span<const Handler> pointwise_calls();
 std::span<const Handler> pooling_calls();
 std::span<const Handler> product_calls();
+std::span<const Handler> recurrent_calls();
 std::span<const Handler> reduction_calls();
 std::span<const Handler> scattered_calls();
 std::span<const Handler> softmax_calls();

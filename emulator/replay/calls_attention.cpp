@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "emulator/operators/attention/kernels.hpp"
+#include "emulator/operators/reductions.hpp"
 #include "emulator/replay/calls.hpp"
 
 // Attention by PyTorch's three fused backends. What is written out in operators is none of these.
@@ -270,16 +271,26 @@ Answer flash_backward(const Call& call, Context& context) {
   return backward(call, backward_problem(call, x, 4), kernel);
 }
 
+/// In FP32 the sums of dO * O are made by PyTorch's product and sum.
+std::vector<float> delta_of_other_kernels(const BackwardProblem& problem, Context& context) {
+  const Problem& x = problem.forward;
+  std::vector<float> products(problem.grad.size());
+  for (std::size_t i = 0; i < products.size(); ++i) products[i] = problem.grad[i] * problem.out[i];
+  const Dimensions shape = {x.batch * x.heads * x.queries, x.value_width};
+  return operators::numbers_of(
+      operators::sum(operators::tensor_of_numbers(formats::fp32, shape, products),
+                     {.dimensions = {1}, .type = {}, .machine = context.machine})
+          .result);
+}
+
 Answer efficient_backward(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::efficient, 1, context);
   take_bias(x, call.optional_tensor(4, "attn_bias"));
   if (call.boolean(11, "is_causal", false)) x.causal = Causal::top_left;
   take_dropout(x, call.number(9, "dropout_p", 0), call.optional_tensor(7, "philox_seed"),
                call.optional_tensor(8, "philox_offset"));
-  if (x.type == formats::fp32)
-    return unmodelled(
-        "gradients of FP32: delta comes from other kernels, and its sums do not fit yet");
   BackwardProblem problem = backward_problem(call, x, 5);
+  if (x.type == formats::fp32) problem.delta = delta_of_other_kernels(problem, context);
   problem.wants_bias_gradient = recorded(call, 3) != nullptr;
   const auto kernel = attention::efficient_backward(x, is_deterministic(context));
   return backward(call, problem, kernel);

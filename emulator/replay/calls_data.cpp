@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "emulator/replay/calls.hpp"
 
 // Operators that move data, and draws whose generator a recording does not hold.
@@ -10,17 +12,40 @@ Answer draws(const Call&, Context&) {
 }
 Answer marks(const Call&, Context&) { return moves_data("a mark of the profiler"); }
 
+/// A place that is written more than once adds up where the call accumulates.
+Answer puts(const Call& call, Context&) {
+  if (call.boolean(3, "accumulate", false)) return unmodelled("values added at indices");
+  return moves_data();
+}
+
+/// Which integers are among others.
+Answer is_in(const Call& call, Context&) {
+  const Tensor& elements = call.tensor(0, "elements");
+  const Tensor& others = call.tensor(1, "test_elements");
+  if (!formats::is_integer(elements.type) || !formats::is_integer(others.type))
+    return unmodelled("a search among floating numbers");
+  std::vector<std::int64_t> all = operators::integers_of(others);
+  std::ranges::sort(all);
+  const bool inverts = call.boolean(3, "invert", false);
+  std::vector<std::int64_t> found = operators::integers_of(elements);
+  for (std::int64_t& x : found) x = std::ranges::binary_search(all, x) != inverts ? 1 : 0;
+  return computed({operators::tensor_of_integers(formats::b1, elements.shape, found)},
+                  "integers: exact");
+}
+
 constexpr std::array handlers = {
     Handler{"aten._local_scalar_dense", moves},
     Handler{"aten._unsafe_view", moves},
     Handler{"aten.arange", moves},
     Handler{"aten.as_strided", moves},
+    Handler{"aten.as_strided_", moves},
     Handler{"aten.bernoulli", draws},
     Handler{"aten.bernoulli_", draws},
     Handler{"aten.cat", moves},
     Handler{"aten.clone", moves},
     Handler{"aten.constant_pad_nd", moves},
     Handler{"aten.detach", moves},
+    Handler{"aten.diag_embed", moves},
     Handler{"aten.embedding", moves},
     Handler{"aten.empty", moves},
     Handler{"aten.empty_like", moves},
@@ -32,9 +57,14 @@ constexpr std::array handlers = {
     Handler{"aten.full_like", moves},
     Handler{"aten.gather", moves},
     Handler{"aten.index", moves},
+    Handler{"aten.index_put", puts},
+    Handler{"aten.index_put_", puts},
     Handler{"aten.index_select", moves},
+    Handler{"aten.isin.Tensor_Tensor", is_in},
     Handler{"aten.lift_fresh", moves},
     Handler{"aten.lift_fresh_copy", moves},
+    Handler{"aten.masked_scatter", moves},
+    Handler{"aten.masked_select", moves},
     Handler{"aten.multinomial", draws},
     Handler{"aten.native_dropout", draws},
     Handler{"aten.new_empty", moves},
@@ -42,6 +72,7 @@ constexpr std::array handlers = {
     Handler{"aten.new_full", moves},
     Handler{"aten.new_ones", moves},
     Handler{"aten.new_zeros", moves},
+    Handler{"aten.nonzero", moves},
     Handler{"aten.normal_", draws},
     Handler{"aten.one_hot", moves},
     Handler{"aten.ones", moves},
@@ -57,13 +88,21 @@ constexpr std::array handlers = {
     Handler{"aten.repeat", moves},
     Handler{"aten.roll", moves},
     Handler{"aten.scalar_tensor", moves},
+    Handler{"aten.scatter.src", moves},
+    Handler{"aten.scatter.value", moves},
     Handler{"aten.select_backward", moves},
     Handler{"aten.slice_backward", moves},
     Handler{"aten.split_with_sizes_copy", moves},
+    Handler{"aten.squeeze_", moves},
     Handler{"aten.stack", moves},
+    Handler{"aten.t_", moves},
+    Handler{"aten.transpose_", moves},
     Handler{"aten.tril", moves},
+    Handler{"aten.tril_indices", moves},
     Handler{"aten.triu", moves},
+    Handler{"aten.triu_indices", moves},
     Handler{"aten.uniform_", draws},
+    Handler{"aten.unsqueeze_", moves},
     Handler{"aten.view", moves},
     Handler{"aten.zero_", moves},
     Handler{"aten.zeros", moves},

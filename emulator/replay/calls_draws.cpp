@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "emulator/operators/draws.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/replay/calls.hpp"
 
 // Random numbers of the CUDA generator, where a call says the generator's state.
@@ -39,8 +40,10 @@ Answer new_numbers(const Call& call, Context& context) {
 template <Distribution distribution>
 Answer numbers_like(const Call& call, Context& context) {
   const Tensor& input = call.tensor(0, "self");
-  return distributed(call, context, distribution, call.dtype(by_name, "dtype").value_or(input.type),
-                     input.shape);
+  Answer answer = distributed(call, context, distribution,
+                              call.dtype(by_name, "dtype").value_or(input.type), input.shape);
+  for (auto& result : answer.results) result = ops::from_memory_order(input, *result);
+  return answer;
 }
 
 Answer integers(const Call& call, Context& context) {
@@ -68,9 +71,18 @@ Answer dropout(const Call& call, Context& context) {
   return computed({std::move(all.output), std::move(all.mask)}, std::string(how));
 }
 
+Answer dropout_gradient(const Call& call, Context&) {
+  const Tensor& gradient = call.tensor(0, "grad_output");
+  if (!ops::is_working_type(gradient.type)) return unmodelled("a type without a model");
+  return computed(
+      {ops::dropout_gradient(gradient, call.tensor(1, "mask"), call.number(2, "scale"))},
+      "(mask dy) scale");
+}
+
 constexpr std::array handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
     Handler{"aten.native_dropout.default", dropout},
+    Handler{"aten.native_dropout_backward.default", dropout_gradient},
     Handler{"aten.rand.default", new_numbers<Distribution::uniform>},
     Handler{"aten.rand_like.default", numbers_like<Distribution::uniform>},
     Handler{"aten.randint.default", integers},

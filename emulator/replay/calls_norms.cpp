@@ -98,6 +98,19 @@ Answer batch_norm(const Call& call, Context&) {
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
                   std::move(all.plan));
 }
+/// In inference, where the moments are not given back.
+Answer batch_norm_inference(const Call& call, Context&) {
+  const Tensor& input = floating(call.tensor(0, "input"));
+  ops::ChannelNormResult all =
+      ops::batch_norm(input, {.weight = call.optional_tensor(1, "weight"),
+                              .bias = call.optional_tensor(2, "bias"),
+                              .running_mean = call.optional_tensor(3, "running_mean"),
+                              .running_variance = call.optional_tensor(4, "running_var"),
+                              .is_training = false,
+                              .epsilon = call.number(6, "eps")});
+  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
+                  std::move(all.plan));
+}
 Answer batch_norm_gradients(const Call& call, Context&) {
   if (!call.boolean(7, "train", true)) return unmodelled("the gradient with running statistics");
   ops::ChannelNormGradients all =
@@ -108,21 +121,30 @@ Answer batch_norm_gradients(const Call& call, Context&) {
                    std::move(all.plan));
 }
 
-/// Tries how many pixels a lane takes until the recorded result `evidence` comes out. The number is
-/// free where channels lie together; the result is then explained, not predicted.
+/// Is every computed result from `first` to `last` the recorded one?
+bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& recorded,
+                  std::size_t first, std::size_t last) {
+  for (std::size_t i = first; i <= last; ++i) {
+    if (i >= recorded.size() || i >= answer.results.size() || !answer.results[i]) return false;
+    if (answer.results[i]->bytes.size() != recorded[i]->bytes.size() ||
+        !std::ranges::equal(answer.results[i]->bytes, recorded[i]->bytes))
+      return false;
+  }
+  return true;
+}
+
+/// Tries how many pixels a lane takes until the recorded moments or sums, results 1 and 2, come
+/// out. The number is free where channels lie together; the result is then explained, not
+/// predicted.
 template <class Compute>
-Answer with_pixels(const Call& call, bool is_free, std::size_t evidence, const Compute& compute) {
+Answer with_pixels(const Call& call, bool is_free, const Compute& compute) {
   if (!is_free) return compute(1);
   const std::vector<const Tensor*> recorded = tensors_of(call.out);
   constexpr std::int64_t most_pixels = 64;
   for (std::int64_t pixels = 1; pixels <= most_pixels; ++pixels) {
     Answer answer = compute(pixels);
     answer.is_predicted = false;
-    const auto& own = answer.results[evidence];
-    if (evidence < recorded.size() && own &&
-        own->bytes.size() == recorded[evidence]->bytes.size() &&
-        std::ranges::equal(own->bytes, recorded[evidence]->bytes))
-      return answer;
+    if (are_recorded(answer, recorded, 1, 2)) return answer;
   }
   return unmodelled("how many pixels a block of cuDNN's kernel takes is not known");
 }
@@ -132,8 +154,8 @@ Answer cudnn_batch_norm(const Call& call, Context&) {
   const ops::BatchNormArguments arguments = batch_norm_arguments(call);
   if (arguments.weight == nullptr || arguments.bias == nullptr)
     return unmodelled("cuDNN's batch_norm without a weight or bias");
-  const bool is_free = arguments.is_training && ops::is_channels_last(input);
-  return with_pixels(call, is_free, 1, [&](std::int64_t pixels) {
+  const bool is_free = arguments.is_training && ops::takes_pixels_together(input);
+  return with_pixels(call, is_free, [&](std::int64_t pixels) {
     ops::ChannelNormResult all = ops::cudnn_batch_norm(input, arguments, pixels);
     Tensor reserve = ops::tensor_of_bytes(formats::uint8, {0}, {1}, {});
     return computed(
@@ -143,7 +165,7 @@ Answer cudnn_batch_norm(const Call& call, Context&) {
 }
 Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
   const Tensor& input = floating(call.tensor(0, "input"));
-  return with_pixels(call, ops::is_channels_last(input), 1, [&](std::int64_t pixels) {
+  return with_pixels(call, ops::takes_pixels_together(input), [&](std::int64_t pixels) {
     ops::ChannelNormGradients all = ops::cudnn_batch_norm_gradients(
         floating(call.tensor(1, "grad_output")), input, call.tensor(5, "save_mean"),
         call.tensor(6, "save_var"), call.tensor(2, "weight"), pixels);
@@ -155,6 +177,7 @@ Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
 constexpr std::array handlers = {
     Handler{"aten._fused_rms_norm", rms_norm},
     Handler{"aten._fused_rms_norm_backward", rms_norm_gradients},
+    Handler{"aten._native_batch_norm_legit_no_training", batch_norm_inference},
     Handler{"aten.cudnn_batch_norm", cudnn_batch_norm},
     Handler{"aten.cudnn_batch_norm_backward", cudnn_batch_norm_gradients},
     Handler{"aten.native_batch_norm", batch_norm},

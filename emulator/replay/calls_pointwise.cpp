@@ -87,9 +87,25 @@ Answer of_any_numbers(const Call& call, Context& context, std::string_view name,
   return with_numbers(call, context, name, operands, {}, common);
 }
 
+/// 1 / x in FP64, which loss scales are divided by.
+Answer of_doubles(const Call& call) {
+  const Tensor& input = call.tensor(0, "self");
+  std::vector<double> numbers = operators::doubles_of(input);
+  for (double& x : numbers) x = 1 / x;
+  const auto* begin = reinterpret_cast<const std::byte*>(numbers.data());
+  return computed({operators::tensor_of_bytes(formats::fp64, input.shape,
+                                              operators::contiguous_stride(input.shape),
+                                              {begin, begin + numbers.size() * sizeof(double)})},
+                  "1 / x in FP64");
+}
+
 Answer unary(const Call& call, Context& context) {
   const auto operands = one(call);
-  const std::string name = base_name(call);
+  std::string name = base_name(call);
+  // Of booleans each is the other one.
+  if (name == "bitwise_not" && operands[0].tensor.type == formats::b1) name = "logical_not";
+  if (name == "sgn") name = "sign";
+  if (name == "reciprocal" && operands[0].tensor.type == formats::fp64) return of_doubles(call);
   if (formats::is_integer(operands[0].tensor.type) &&
       operators::find_integer_operator(name) != nullptr)
     return of_any_numbers(call, context, name, operands);
@@ -389,13 +405,12 @@ Answer elu_backward(const Call& call, Context& context) {
 }
 
 constexpr std::array unary_names = {
-    "abs",        "acos",      "acosh",       "asin",     "asinh",       "atan",    "atanh",
-    "cos",        "cosh",      "digamma",     "erf",      "erfc",        "erfinv",  "exp",
-    "exp2",       "expm1",     "frac",        "isfinite", "isinf",       "isnan",   "lgamma",
-    "log",        "log10",     "log1p",       "log2",     "logical_not", "neg",     "reciprocal",
-    "rsqrt",      "hardswish", "hardsigmoid", "mish",     "relu",        "sigmoid", "sign",
-    "signbit",    "silu",      "sin",         "sinh",     "sqrt",        "tan",     "tanh",
-    "bitwise_not"};
+    "abs",  "acos",        "acosh", "asin",       "asinh",   "atan",      "atanh",       "cos",
+    "cosh", "digamma",     "erf",   "erfc",       "erfinv",  "exp",       "exp2",        "expm1",
+    "frac", "isfinite",    "isinf", "isnan",      "lgamma",  "log",       "log10",       "log1p",
+    "log2", "logical_not", "neg",   "reciprocal", "rsqrt",   "hardswish", "hardsigmoid", "mish",
+    "relu", "sigmoid",     "sign",  "sgn",        "signbit", "silu",      "sin",         "sinh",
+    "sqrt", "tan",         "tanh",  "bitwise_not"};
 constexpr std::array binary_names = {
     "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",     "logical_and",
     "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "emulator/operators/layers/embedding_bag.hpp"
 #include "emulator/operators/scattered_sums.hpp"
 #include "emulator/replay/calls.hpp"
 
@@ -56,7 +57,43 @@ Answer norms_of_list(const Call& call, Context&) {
   return computed(std::move(norms), "chunks of 65536, 512 threads with 4 accumulators");
 }
 
+constexpr std::int64_t sum_mode = 0, mean_mode = 1;
+
+/// _embedding_bag and the same without a gradient.
+Answer embedding_bag(const Call& call, Context&) {
+  const Tensor& table = floating(call.tensor(0, "weight"));
+  const std::int64_t mode = call.integer(4, "mode", sum_mode);
+  if (mode != sum_mode && mode != mean_mode) return unmodelled("the greatest of each bag");
+  const ops::Bags bags{.indices = call.tensor(1, "indices"),
+                       .offsets = call.tensor(2, "offsets"),
+                       .has_last_offset = call.boolean(7, "include_last_offset", false),
+                       .is_mean = mode == mean_mode,
+                       .weights = call.optional_tensor(6, "per_sample_weights"),
+                       .padding = call.integer(8, "padding_idx", -1)};
+  Answer answer = computed(
+      {ops::embedding_bag(table, bags), ops::bags_of_indices(bags), ops::sizes_of_bags(bags)},
+      "rows in order");
+  answer.data_from = 3;
+  return answer;
+}
+
+Answer embedding_bag_gradient(const Call& call, Context&) {
+  const std::int64_t mode = call.integer(8, "mode");
+  if (mode != sum_mode && mode != mean_mode) return unmodelled("the greatest of each bag");
+  if (call.boolean(7, "scale_grad_by_freq", false))
+    return unmodelled("gradients scaled by frequency, not measured");
+  return computed(
+      {ops::embedding_bag_gradient(
+          floating(call.tensor(0, "grad")), call.tensor(1, "indices"), call.tensor(3, "offset2bag"),
+          call.tensor(4, "bag_size"), call.integer(6, "num_weights"), mode == mean_mode,
+          call.optional_tensor(10, "per_sample_weights"), call.integer(11, "padding_idx", -1))},
+      "pieces of 10 indices in order");
+}
+
 constexpr std::array handlers = {
+    Handler{"aten._embedding_bag", embedding_bag},
+    Handler{"aten._embedding_bag_backward", embedding_bag_gradient},
+    Handler{"aten._embedding_bag_forward_only", embedding_bag},
     Handler{"aten._foreach_norm", norms_of_list},
     Handler{"aten.embedding_dense_backward", embedding_gradient},
     Handler{"aten.index_add", index_add},

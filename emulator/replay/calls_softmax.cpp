@@ -24,6 +24,17 @@ Answer forward(const Call& call, Context& context) {
                                widens ? formats::fp32 : input.type, context.threads));
 }
 
+/// softmax, with zeros for rows that hide everything.
+Answer safe(const Call& call, Context& context) {
+  const Tensor& input = floating(call.tensor(0, "self"));
+  if (call.dtype(2, "dtype").value_or(input.type) != input.type)
+    return unmodelled("a softmax that converts its input");
+  ops::SoftmaxResult all =
+      ops::softmax(input, call.integer(1, "dim"), false, input.type, context.threads);
+  all.result = ops::without_hidden_rows(input, call.integer(1, "dim"), all.result);
+  return answered(std::move(all));
+}
+
 template <bool is_logarithm>
 Answer backward(const Call& call, Context& context) {
   const Tensor& gradient = floating(call.tensor(0, "grad_output"));
@@ -35,6 +46,7 @@ Answer backward(const Call& call, Context& context) {
 constexpr std::array handlers = {
     Handler{"aten._log_softmax", forward<true>},
     Handler{"aten._log_softmax_backward_data", backward<true>},
+    Handler{"aten._safe_softmax", safe},
     Handler{"aten._softmax", forward<false>},
     Handler{"aten._softmax_backward_data", backward<false>},
 };

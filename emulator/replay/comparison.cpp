@@ -1,6 +1,7 @@
 #include "emulator/replay/comparison.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 namespace guardbit::emulator::replay {
@@ -19,8 +20,22 @@ std::vector<const Tensor*> operands_of(const Call& call) {
   return all;
 }
 
+/// Do they differ, if at all, in the number of their rows, the first dimension?
+bool are_alike(const Tensor& x, const Tensor& y) {
+  if (x.type != y.type || x.rank() != y.rank()) return false;
+  return x.shape == y.shape ||
+         (x.rank() > 0 && std::equal(x.shape.begin() + 1, x.shape.end(), y.shape.begin() + 1));
+}
+
+/// Elements of the rows that both have.
+std::int64_t common_count(const Tensor& x, const Tensor& y) {
+  return std::min(x.count(), y.count());
+}
+
 bool is_equal(const Tensor& x, const Tensor& y) {
-  return x.type == y.type && x.shape == y.shape && std::ranges::equal(x.bytes, y.bytes);
+  if (!are_alike(x, y)) return false;
+  const auto size = static_cast<std::size_t>(common_count(x, y) * x.element_bytes());
+  return size == 0 || std::memcmp(x.bytes.data(), y.bytes.data(), size) == 0;
 }
 
 bool are_equal(const std::vector<const Tensor*>& x, const std::vector<const Tensor*>& y) {
@@ -28,26 +43,50 @@ bool are_equal(const std::vector<const Tensor*>& x, const std::vector<const Tens
                             [](const Tensor* a, const Tensor* b) { return is_equal(*a, *b); });
 }
 
+bool are_of_one_size(const std::vector<const Tensor*>& x, const std::vector<const Tensor*>& y) {
+  return std::ranges::equal(x, y,
+                            [](const Tensor* a, const Tensor* b) { return a->shape == b->shape; });
+}
+
 std::string circumstances_of(const Call& a, const Call& b) {
   const auto x = operands_of(a), y = operands_of(b);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i]->stride != y[i]->stride) return "operand " + std::to_string(i) + " has other strides";
+    const std::string operand = "operand " + std::to_string(i);
+    if (x[i]->shape != y[i]->shape)
+      return operand + " has " + std::to_string(x[i]->shape[0]) + " rows here, " +
+             std::to_string(y[i]->shape[0]) + " there";
+    if (x[i]->stride != y[i]->stride) return operand + " has other strides";
     if (x[i]->offset != y[i]->offset)
-      return "operand " + std::to_string(i) + " begins at another offset";
+      return operand + " begins at offset " + std::to_string(x[i]->offset) + " here, " +
+             std::to_string(y[i]->offset) + " there";
   }
   return "";
 }
 
-std::optional<Divergence> divergence(const Call& a, const Call& b) {
+/// What became of a pair of calls with equal operands.
+struct Judged {
+  /// something of their results could be compared
+  bool is_comparable = false;
+  std::optional<Divergence> divergence;
+};
+
+Judged judged(const Call& a, const Call& b) {
   const auto x = tensors_of(a.out), y = tensors_of(b.out);
-  if (x.size() != y.size()) return std::nullopt;
+  Judged result;
+  if (x.size() != y.size()) return result;
+  const bool is_of_other_size = !are_of_one_size(operands_of(a), operands_of(b));
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i]->type != y[i]->type || x[i]->shape != y[i]->shape || is_equal(*x[i], *y[i])) continue;
+    if (!are_alike(*x[i], *y[i])) continue;
+    // A result of the same size from other rows was reduced over them.
+    if (is_of_other_size && x[i]->shape == y[i]->shape) continue;
+    result.is_comparable = true;
+    if (is_equal(*x[i], *y[i])) continue;
     Divergence found;
     found.op = a.op;
     found.result = i;
     found.type = x[i]->type;
-    for (std::int64_t k = 0; k < x[i]->count(); ++k) {
+    found.is_of_other_size = is_of_other_size;
+    for (std::int64_t k = 0; k < common_count(*x[i], *y[i]); ++k) {
       const std::uint64_t of_a = operators::code_at(*x[i], k), of_b = operators::code_at(*y[i], k);
       if (of_a == of_b) continue;
       if (found.differing++ > 0) continue;
@@ -56,9 +95,11 @@ std::optional<Divergence> divergence(const Call& a, const Call& b) {
       found.code_b = of_b;
     }
     found.circumstances = circumstances_of(a, b);
-    return found;
+    result.divergence = std::move(found);
+    return result;
   }
-  return std::nullopt;
+  result.is_comparable = result.is_comparable || x.empty();
+  return result;
 }
 
 bool moves_data_only(const Call& call) {
@@ -87,16 +128,16 @@ Comparison compare(const Recording& a, const Recording& b) {
       continue;
     }
     ++result.paired;
-    if (!are_equal(operands_of(x), operands_of(y))) {
+    Judged pair;
+    if (are_equal(operands_of(x), operands_of(y))) pair = judged(x, y);
+    if (!pair.is_comparable) {
       ++result.with_other_operands;
-    } else if (auto found = divergence(x, y)) {
-      if (!result.first) {
-        found->call_a = i;
-        found->call_b = j;
-        result.first = std::move(found);
-      }
-    } else {
+    } else if (!pair.divergence) {
       ++result.equal;
+    } else if (!result.first) {
+      result.first = std::move(pair.divergence);
+      result.first->call_a = i;
+      result.first->call_b = j;
     }
     ++i;
     ++j;

@@ -19,8 +19,10 @@ struct Divergence {
   std::int64_t index = 0, differing = 0;
   std::uint64_t code_a = 0, code_b = 0;
   formats::Format type;
-  /// how the two calls differ besides: strides, devices; empty where they do not
+  /// how the two calls differ besides: strides, offsets, sizes; empty where they do not
   std::string circumstances;
+  /// the operands of the one are the first rows of the other's
+  bool is_of_other_size = false;
 };
 
 struct Comparison {
@@ -33,7 +35,10 @@ struct Comparison {
   std::optional<Divergence> first;
 };
 
-/// Calls are paired in order; data that only one of them moves is passed over.
+/// Calls are paired in order; data that only one of them moves is passed over. Where a program ran
+/// with another batch size, operands that differ in their first dimension alone are equal if the
+/// rows are that both have, and so are results; what such a call reduces over its batch is not
+/// compared.
 Comparison compare(const Recording& a, const Recording& b);
 
 }  // namespace guardbit::emulator::replay

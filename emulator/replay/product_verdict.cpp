@@ -34,7 +34,20 @@ bool is_narrow(const GemmCapture& capture) { return formats::bits(capture.d.form
 bool is_supported(const GemmCapture& capture, const GemmPlan& plan, int threads) {
   if (!is_narrow(capture) || is_one_chain(plan)) return true;
   const auto control = order_control(capture, plan, threads);
-  return control && control->refuting > 0;
+  if (!control) return false;
+  if (control->refuting > 0) return true;
+  // Of a sample none told the order: all of them, where they are not too many.
+  constexpr std::int64_t most_elements = std::int64_t{1} << 24;
+  const std::int64_t k = capture.lowered(plan.convolution).k();
+  if (capture.d.size() > most_elements / k) return false;
+  std::vector<Output> outputs;
+  for (std::int64_t g = 0; g < capture.d.batch; ++g) {
+    for (std::int64_t i = 0; i < capture.d.rows; ++i) {
+      for (std::int64_t j = 0; j < capture.d.columns; ++j) outputs.push_back({g, i, j});
+    }
+  }
+  const auto of_all = order_control(capture, plan, outputs, threads);
+  return of_all && of_all->refuting > 0;
 }
 
 std::string key_of(const ProductCall& call, std::size_t i) {
@@ -45,6 +58,30 @@ std::string key_of(const ProductCall& call, std::size_t i) {
 std::string words_of(const ProductCall& call, std::size_t i, const GemmPlan& plan) {
   return to_text(plan) +
          (call.orders.empty() || call.orders[i].empty() ? "" : ", K as " + call.orders[i]);
+}
+
+/// Where the book keeps plans whose order no result has told yet.
+std::string untold(const std::string& key) { return key + " order=untold"; }
+
+ProductVerdict order_is_untold(const std::string& words) {
+  return {Status::unmodelled, "any order of K gives the result, one is " + words, false, 0};
+}
+
+/// By plans that gave a former result as any other order of K did: that order may show here.
+std::optional<ProductVerdict> by_untold_plans(const ProductCall& call, Context& context) {
+  for (std::size_t i = 0; i < call.captures.size(); ++i) {
+    const std::string key = key_of(call, i);
+    const std::vector<GemmPlan>* known = context.plans->find(untold(key));
+    if (known == nullptr) continue;
+    for (const GemmPlan& plan : *known) {
+      if (mismatches_of(call.captures[i], plan, context.threads) != 0) continue;
+      const std::string words = words_of(call, i, plan);
+      if (!is_supported(call.captures[i], plan, context.threads)) return order_is_untold(words);
+      context.plans->set(key, {plan});
+      return ProductVerdict{Status::exact, words, true, 0};
+    }
+  }
+  return std::nullopt;
 }
 
 /// By the book: predicted if the likeliest plan gives the result. Plans that do not are struck out.
@@ -71,6 +108,37 @@ std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& cont
   return std::nullopt;
 }
 
+/// The product without rows of A that are all zero, which tell nothing of a plan: gradients of
+/// which few rows are used have many. Nothing where there are none such, or too much else to it.
+std::optional<GemmCapture> without_empty_rows(const GemmCapture& capture) {
+  const CodeMatrix& a = capture.problem.a;
+  if (capture.convolution || a.batch != 1 || a.strides || capture.d.strides ||
+      !capture.problem.c.empty())
+    return std::nullopt;
+  std::vector<std::int64_t> rows;
+  const std::uint64_t magnitude = (std::uint64_t{1} << (formats::bits(a.format) - 1)) - 1;
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    bool is_empty = true;
+    for (std::int64_t j = 0; j < a.columns && is_empty; ++j)
+      is_empty = (a(0, i, j) & magnitude) == 0;
+    if (!is_empty) rows.push_back(i);
+  }
+  const auto taken = static_cast<std::int64_t>(rows.size());
+  if (taken == 0 || taken == a.rows) return std::nullopt;
+  GemmCapture rest = capture;
+  rest.problem.a = make_matrix(a.format, 1, taken, a.columns);
+  rest.d = make_matrix(capture.d.format, 1, taken, capture.d.columns);
+  for (std::int64_t i = 0; i < taken; ++i) {
+    const std::int64_t from = rows[static_cast<std::size_t>(i)];
+    for (std::int64_t j = 0; j < a.columns; ++j)
+      copy_element(a, a.place(0, from, j), rest.problem.a, i * a.columns + j);
+    for (std::int64_t j = 0; j < rest.d.columns; ++j)
+      copy_element(capture.d, capture.d.place(0, from, j), rest.d, i * rest.d.columns + j);
+  }
+  rest.shape = {taken, rest.d.columns};
+  return rest;
+}
+
 /// `simple`: only plans whose K is one chain.
 std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, double seconds,
                                bool simple) {
@@ -91,6 +159,13 @@ std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, dou
     if (found.mismatches == 0) plans.push_back(found.plan);
   }
   std::stable_partition(plans.begin(), plans.end(), is_one_chain);
+  if (!plans.empty()) return plans;
+  if (const auto rest = without_empty_rows(capture)) {
+    plans = searched(*rest, context, seconds, simple);
+    std::erase_if(plans, [&](const GemmPlan& plan) {
+      return mismatches_of(capture, plan, context.threads) != 0;
+    });
+  }
   return plans;
 }
 
@@ -115,6 +190,7 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
   }
   try {
     if (auto verdict = by_the_book(call, context)) return *verdict;
+    if (auto verdict = by_untold_plans(call, context)) return *verdict;
     if (context.plans->has_failed(call.shape))
       return {Status::unmodelled, "no plan was found for this shape", false, 0};
     std::string unsupported;
@@ -127,16 +203,16 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
         std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds, simple);
         if (plans.empty()) continue;
         const std::string words = words_of(call, i, plans.front());
-        const bool is_supported_by_bits =
-            is_supported(call.captures[i], plans.front(), context.threads);
-        context.plans->set(key_of(call, i), std::move(plans));
-        if (is_supported_by_bits) return {Status::exact, words, false, 0};
-        if (unsupported.empty()) unsupported = words;
+        if (is_supported(call.captures[i], plans.front(), context.threads)) {
+          context.plans->set(key_of(call, i), std::move(plans));
+          return {Status::exact, words, false, 0};
+        }
+        if (!unsupported.empty()) continue;
+        unsupported = words;
+        context.plans->set(untold(key_of(call, i)), std::move(plans));
       }
     }
-    if (!unsupported.empty())
-      return {Status::unmodelled, "any order of K gives the result, one is " + unsupported, false,
-              0};
+    if (!unsupported.empty()) return order_is_untold(unsupported);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};
   }

@@ -111,9 +111,17 @@ bool is_of_the_cpu(const Call& call) {
   return all && has_tensors;
 }
 
+bool has_tensors(const Call& call) {
+  const auto has = [](const Value& value) { return !tensors_of(value).empty(); };
+  return has(call.out) || std::ranges::any_of(call.args, has) ||
+         std::ranges::any_of(call.kwargs, [&](const auto& named) { return has(named.second); });
+}
+
 Answer answer_of(const Call& call, Context& context) {
   if (is_of_the_cpu(call)) return moves_data("computed by the CPU");
   const Handler* handler = find_handler(call.op);
+  if (handler == nullptr && !has_tensors(call))
+    return moves_data("no tensors: a question to a library");
   if (handler == nullptr) return unmodelled("no model of this operator");
   try {
     return handler->answer(call, context);

@@ -26,7 +26,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("WORD,...");
   list("--kind", options.kinds, "Only these kinds of benchmarks")
       ->type_name("KIND,...")
-      ->check(CLI::IsMember({"gemm", "convert", "replay", "memory", "trace", "function"}));
+      ->check(
+          CLI::IsMember({"gemm", "convert", "replay", "memory", "trace", "function", "operator"}));
   list("--size", options.sizes, "M = N = K of the matrix products, or each of them")
       ->type_name("N|MxNxK,...")
       ->check(CLI::Validator(

@@ -20,7 +20,7 @@ inline constexpr std::array<std::string_view, 6> data_words = {"normal",   "wide
 struct BenchOptions {
   /// a benchmark's name must hold one of them
   std::vector<std::string> only;
-  /// gemm, convert, replay, memory, trace, function
+  /// gemm, convert, replay, memory, trace, function, operator
   std::vector<std::string> kinds;
   /// names of engines
   std::vector<std::string> engines;

@@ -14,7 +14,7 @@ namespace guardbit::tools {
 struct Result {
   /// unique: kind/subject/size/data/engine/threads
   std::string name;
-  /// gemm, convert, peer (of a conversion), replay, memory, trace, function, curve
+  /// gemm, convert, peer (of a conversion), replay, memory, trace, function, operator, curve
   std::string kind;
   std::string subject, arch, instruction, engine, data;
   /// of a product; executions and shape of a replay

@@ -64,6 +64,7 @@ std::vector<Group> plan(const BenchOptions& options) {
     if (asked("memory") && !one_instruction) plan_memory(options, groups);
     if (asked("trace") && !one_instruction) plan_traces(options, groups);
     if (asked("function") && !one_instruction) plan_functions(options, groups);
+    if (asked("operator") && !one_instruction) plan_operators(options, groups);
   }
   for (Group& group : groups) group = wanted_part(options, std::move(group));
   std::erase_if(groups, [](const Group& group) { return group.empty(); });

@@ -32,6 +32,7 @@ void plan_replays(const BenchOptions& options, std::vector<Group>& groups);
 void plan_memory(const BenchOptions& options, std::vector<Group>& groups);
 void plan_traces(const BenchOptions& options, std::vector<Group>& groups);
 void plan_functions(const BenchOptions& options, std::vector<Group>& groups);
+void plan_operators(const BenchOptions& options, std::vector<Group>& groups);
 
 /// Every group that the options ask for: whole groups are cut down to what --only names and the
 /// yardsticks of that.

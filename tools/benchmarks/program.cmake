@@ -8,7 +8,7 @@ add_executable(guardbit_benchmark EXCLUDE_FROM_ALL
   benchmarks/bench_options.cpp benchmarks/benchmark_cases.cpp benchmarks/benchmark_instructions.cpp
   benchmarks/benchmark_main.cpp benchmarks/benchmark_operands.cpp benchmarks/benchmark_results.cpp
   benchmarks/benchmarks.cpp benchmarks/benchmarks_of_functions.cpp benchmarks/benchmarks_of_memory.cpp
-  benchmarks/benchmarks_of_products.cpp
+  benchmarks/benchmarks_of_operators.cpp benchmarks/benchmarks_of_products.cpp
   benchmarks/benchmarks_of_replays.cpp benchmarks/benchmarks_of_traces.cpp benchmarks/native_cpu.cpp
   benchmarks/peers.cpp benchmarks/timing.cpp benchmarks/yardsticks.cpp
   console/columns.cpp console/interruption.cpp console/sign_of_life.cpp console/terminal.cpp)

@@ -21,6 +21,8 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
+#include "tools/products/explain_operator.hpp"
 #include "tools/products/explain_product.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/product_files.hpp"
@@ -39,6 +41,7 @@ struct ExplainOptions {
   std::vector<std::string> diff, specs;
   AskedProduct asked;
   ExplainSettings settings;
+  AskedOperator asked_operator;
   bool json = false;
 };
 
@@ -77,7 +80,24 @@ void print_hint_of_codes(const ExplainOptions& options, const GemmCapture& captu
             << ": if they are codes of a floating format, --from says which (--from e4m3).\n";
 }
 
+/// The rule behind an operator that is no product.
+int explain_operator(const ExplainOptions& options) {
+  const Interruption interruption;
+  emulator::OperatorQuestion question =
+      operator_question(options.asked_operator, options.settings.threads);
+  question.interrupted = [&] { return interruption.asked_for(); };
+  const emulator::OperatorAnswer answer = emulator::search_operator(question);
+  if (options.json) {
+    print_json(operator_answer_json(options.asked_operator, answer));
+  } else {
+    print_operator_answer(std::cout, options.asked_operator, answer);
+  }
+  interruption.check(": rules from there on were not tried");
+  return answer.explained() ? 0 : 1;
+}
+
 int explain_command(const ExplainOptions& options) {
+  if (!options.asked_operator.op.empty()) return explain_operator(options);
   load_specs(options.specs);
   const EndAtOnce at_once;
   std::vector<GemmCapture> captures;
@@ -151,18 +171,43 @@ void add_explain(CLI::App& app, int& status) {
                    "Seconds after which the search for plans stops (default 60; 0: never)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
+  command
+      ->add_option("--operator", options->asked_operator.op,
+                   "In place of a product: the order and formula behind a reduction or a norm")
+      ->type_name(type_of_words<emulator::SearchedOperator>());
+  command->add_option("--input", options->asked_operator.input,
+                      "With --operator: what it took, as FILE or FILE:TENSOR");
+  command->add_option("--output", options->asked_operator.output, "With --operator: what it gave");
+  command->add_option("--dim", options->asked_operator.dimension,
+                      "With --operator: along which dimension (default the last one; of sum and "
+                      "mean all)");
+  command
+      ->add_option("--epsilon", options->asked_operator.epsilon,
+                   "With --operator: what norms add to the variance (default 1e-5)")
+      ->check(CLI::Range(0.0, 1.0));
   add_threads_option(*command, options->settings.threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Exit status: 0 explained, 1 not explained, 2 bad input, 130 interrupted.\n"
       "Example: guardbit explain tests/golden/gemm/mm_fp32_33x17x100.safetensors\n"
-      "Example: guardbit explain --a a.npy --b b.npy --d d.npy --arch sm_90 --tf32");
+      "Example: guardbit explain --a a.npy --b b.npy --d d.npy --arch sm_90 --tf32\n"
+      "Example: guardbit explain --operator softmax --input x.npy --output y.npy");
   command->callback([options, command, &status] {
     if (!options->capture.empty())
       refuse_unread(*command,
                     {"--a", "--b", "--c", "--bias", "--scale-a", "--scale-b", "--sparse", "--from",
                      "--d", "--diff"},
                     "without a CAPTURE");
+    const bool is_operator = !options->asked_operator.op.empty();
+    if (is_operator) {
+      refuse_unread(*command,
+                    {"CAPTURE", "--a", "--b", "--c", "--bias", "--scale-a", "--scale-b", "--sparse",
+                     "--from", "--d", "--diff", "--arch", "--spec", "--alpha", "--beta",
+                     "--activation", "--tf32", "--max-plans", "--time-limit"},
+                    "without --operator");
+    } else {
+      refuse_unread(*command, {"--input", "--output", "--dim", "--epsilon"}, "with --operator");
+    }
     status = explain_command(*options);
   });
 }

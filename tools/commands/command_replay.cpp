@@ -91,10 +91,12 @@ int compare_recordings(const ReplayOptions& options, emulator::replay::PlanBook&
   const Recording a = emulator::replay::read_recording(options.files.front());
   const Recording b = emulator::replay::read_recording(options.against);
   ComparedFiles files{
-      options.files.front(), options.against, emulator::replay::compare(a, b), {}, {}};
+      options.files.front(), options.against, emulator::replay::compare(a, b), {}, {}, {}};
   if (files.comparison.first) {
     files.of_a = explained(a, files.comparison.first->call_a, book, options);
     files.of_b = explained(b, files.comparison.first->call_b, book, options);
+    files.difference =
+        emulator::replay::difference_of(a, b, *files.comparison.first, files.of_a, files.of_b);
   }
   if (options.json) {
     print_json(to_json(files));

@@ -132,7 +132,9 @@ void print_comparison(std::ostream& out, const ComparedFiles& files) {
       << formats::shortest_text(first.type, first.code_b) << ") there\n";
   if (!first.circumstances.empty()) out << "  " << first.circumstances << "\n";
   out << "  here   " << formats::word_of(files.of_a.status) << ": " << files.of_a.plan
-      << "\n  there  " << formats::word_of(files.of_b.status) << ": " << files.of_b.plan << "\n";
+      << "\n  there  " << formats::word_of(files.of_b.status) << ": " << files.of_b.plan
+      << "\n  rule   " << files.difference.rule << "\n  equal with  " << files.difference.remedy
+      << "\n";
 }
 
 nlohmann::ordered_json to_json(const ComparedFiles& files) {
@@ -156,7 +158,9 @@ nlohmann::ordered_json to_json(const ComparedFiles& files) {
                      {"b", formats::hex_text(x.first->type, x.first->code_b)},
                      {"circumstances", x.first->circumstances},
                      {"plan_a", files.of_a.plan},
-                     {"plan_b", files.of_b.plan}};
+                     {"plan_b", files.of_b.plan},
+                     {"rule", files.difference.rule},
+                     {"remedy", files.difference.remedy}};
   }
   return json;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/replay/comparison.hpp"
+#include "emulator/replay/difference.hpp"
 #include "emulator/replay/replay.hpp"
 
 // What `guardbit replay` says of recordings.
@@ -35,6 +36,8 @@ struct ComparedFiles {
   std::string a, b;
   emulator::replay::Comparison comparison;
   emulator::replay::CallResult of_a, of_b;
+  /// why they are unequal
+  emulator::replay::Difference difference;
 };
 void print_comparison(std::ostream& out, const ComparedFiles& files);
 nlohmann::ordered_json to_json(const ComparedFiles& files);

@@ -55,6 +55,8 @@ struct BackwardProblem {
   /// dQ as a device gave it, like q: for kernels whose order of addition depends on timing, orders
   /// are tried until one gives these bits; may be empty
   std::vector<float> recorded_dq{};
+  /// [batch, heads, queries], where another kernel adds dO * O; else empty
+  std::vector<float> delta{};
 };
 
 /// More tiles of keys than these are not tried in every order.

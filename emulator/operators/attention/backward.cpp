@@ -64,14 +64,20 @@ class Head {
     const float* v = x_.v.data() + kv * x_.keys * x_.value_width;
     const float* grad = problem.grad.data() + head * x_.queries * x_.value_width;
     const float* out = problem.out.data() + head * x_.queries * x_.value_width;
-    q_rows_ = unit_.pack(Side::a, {q, x_.width}, x_.queries, x_.width, true);
+    const Side of_queries = form.keys_come_first ? Side::b : Side::a;
+    const Side of_keys = form.keys_come_first ? Side::a : Side::b;
+    q_rows_ = unit_.pack(of_queries, {q, x_.width}, x_.queries, x_.width, true);
     q_columns_ = unit_.pack(Side::b, {q, 1, x_.width}, x_.width, x_.queries);
-    k_rows_ = unit_.pack(Side::b, {k, x_.width}, x_.keys, x_.width, true);
+    k_rows_ = unit_.pack(of_keys, {k, x_.width}, x_.keys, x_.width, true);
     k_columns_ = unit_.pack(Side::b, {k, 1, x_.width}, x_.width, x_.keys);
     v_rows_ = unit_.pack(Side::b, {v, x_.value_width}, x_.keys, x_.value_width, true);
     grad_rows_ = unit_.pack(Side::a, {grad, x_.value_width}, x_.queries, x_.value_width, true);
     grad_columns_ = unit_.pack(Side::b, {grad, 1, x_.value_width}, x_.value_width, x_.queries);
-    for (std::int64_t i = 0; i < x_.queries; ++i) {
+    if (!problem.delta.empty()) {
+      const auto* own = problem.delta.data() + head * x_.queries;
+      delta_.assign(own, own + x_.queries);
+    }
+    for (std::int64_t i = 0; problem.delta.empty() && i < x_.queries; ++i) {
       delta_.push_back(delta_of(form.delta, grad + i * x_.value_width, out + i * x_.value_width,
                                 x_.value_width));
       if (form.dropout == DropoutOrder::flash && dropout_.is_used())
@@ -215,11 +221,19 @@ class Head {
       const std::int64_t count = std::min<std::int64_t>(form_.query_tile, x_.queries - query);
       const std::int64_t at = (query - s.first_query) * s.keys;
       const Lines p = unit_.pack(Side::a, {s.probabilities.data() + at, 1, s.keys}, s.keys, count);
-      unit_.multiply({p}, {grad_columns_, 0, query}, s.keys, x_.value_width, count, dv,
-                     x_.value_width, false);
+      add_product({p}, {grad_columns_, 0, query}, s.keys, x_.value_width, count, dv);
       const Lines ds = unit_.pack(Side::a, {s.gradients.data() + at, 1, s.keys}, s.keys, count);
-      unit_.multiply({ds}, {q_columns_, 0, query}, s.keys, x_.width, count, dk, x_.width, false);
+      add_product({ds}, {q_columns_, 0, query}, s.keys, x_.width, count, dk);
     }
+  }
+
+  /// Goes on with the chains of d, or adds chains from 0 to it.
+  void add_product(const Part& a, const Part& b, std::int64_t m, std::int64_t n, std::int64_t k,
+                   float* d) const {
+    if (!form_.adds_tiles) return unit_.multiply(a, b, m, n, k, d, n, false);
+    std::vector<float> part(static_cast<std::size_t>(m * n));
+    unit_.multiply(a, b, m, n, k, part.data(), n, true);
+    for (std::size_t i = 0; i < part.size(); ++i) d[i] += part[i];
   }
 
   void add_part(const ScoreTile& s, std::int64_t tile, std::int64_t tiles) {

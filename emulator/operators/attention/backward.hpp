@@ -62,6 +62,11 @@ struct BackwardForm {
   /// of dQ: tile n is added to sum n modulo this many; 0: one sum, in the order of arrival
   int query_sums = 0;
   DropoutOrder dropout = DropoutOrder::none;
+  /// Scores are products of keys and queries in that order, as FP32 operands show, whose pieces are
+  /// multiplied in turn.
+  bool keys_come_first = false;
+  /// dK and dV are sums in FP32 of what each tile of queries gives, which is a chain from 0.
+  bool adds_tiles = false;
 };
 
 BackwardResult compute_backward(const BackwardForm& form, const BackwardProblem& problem);

@@ -123,14 +123,16 @@ BackwardKernel efficient_backward(const Problem& x, bool is_deterministic) {
   const bool is_half = x.type != formats::fp32;
   const bool is_wide = is_half && width > 64;
   BackwardKernel kernel{.form = {.name = "memory-efficient",
-                                 .query_tile = is_wide ? 128 : 64,
+                                 .query_tile = width > 64 ? 128 : 64,
                                  .key_tile = is_wide && width <= 128 ? 128 : 64,
                                  .products = 8,
                                  .probability = Probability::exponential,
                                  .uses_rounded_probability = true,
                                  .scales_early = true,
                                  .query_gradient = QueryGradient::chained,
-                                 .dropout = DropoutOrder::efficient}};
+                                 .dropout = DropoutOrder::efficient,
+                                 .keys_come_first = true,
+                                 .adds_tiles = !is_half}};
   BackwardForm& form = kernel.form;
   form.delta = {.threads = form.key_tile / 32, .descends = false};
   if (!is_deterministic) {

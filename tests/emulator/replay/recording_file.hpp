@@ -29,6 +29,17 @@ class RecordingFile {
     for (const float number : numbers) codes.push_back(std::bit_cast<std::uint32_t>(number));
     return add(formats::fp32, codes);
   }
+  /// Rows that lie one after another.
+  std::string fp32_rows(const std::vector<float>& numbers, std::int64_t rows) {
+    const std::string name = "t" + std::to_string(tensors_.size());
+    std::vector<std::uint32_t> codes;
+    for (const float number : numbers) codes.push_back(std::bit_cast<std::uint32_t>(number));
+    const auto columns = static_cast<std::int64_t>(numbers.size()) / rows;
+    tensors_.push_back(formats::tensor_of_codes(name, formats::fp32, formats::Packing::container,
+                                                {rows, columns}, codes));
+    return R"({"tensor": ")" + name + R"(", "shape": [)" + std::to_string(rows) + ", " +
+           std::to_string(columns) + R"(], "stride": [)" + std::to_string(columns) + ", 1]}";
+  }
   std::string fp16(const std::vector<std::uint16_t>& codes) { return add(formats::fp16, codes); }
   std::string int64(const std::vector<std::int64_t>& numbers) {
     std::vector<std::uint64_t> codes;

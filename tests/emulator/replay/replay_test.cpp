@@ -2,11 +2,16 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "emulator/operators/reductions.hpp"
 #include "emulator/replay/comparison.hpp"
+#include "emulator/replay/difference.hpp"
 #include "emulator/replay/plan_book.hpp"
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
@@ -224,6 +229,38 @@ TEST_CASE("Replay: two recordings, and the first operator that computes otherwis
   CHECK(comparison.equal == 1);
 }
 
+TEST_CASE("Replay: two batch sizes part where an operator cuts its work otherwise") {
+  // Of a larger batch the sum takes another shape; what its rows have in common is compared.
+  std::mt19937_64 random(3);
+  std::vector<float> drawn(std::size_t{300} * 5000);
+  for (float& x : drawn) x = static_cast<float>(random() % 1000003) * 1e-3F;
+  const auto file_of = [&](RecordingFile& file, std::int64_t count) {
+    const std::vector<float> numbers(drawn.begin(), drawn.begin() + count * 5000);
+    namespace ops = emulator::operators;
+    const ops::Tensor x = ops::tensor_of_numbers(formats::fp32, {count, 5000}, numbers);
+    ops::ReductionRequest request;
+    request.dimensions = {1};
+    const ops::Tensor y = ops::sum(x, request).result;
+    const std::string operand = file.fp32_rows(numbers, count);
+    const std::string sums = file.fp32(ops::numbers_of(y));
+    return file.write(call("aten.sum.dim_IntList", operand + ", [1]", sums));
+  };
+  RecordingFile few("batch_4"), many("batch_300");
+  const auto a = emulator::replay::read_recording(file_of(few, 4));
+  const auto b = emulator::replay::read_recording(file_of(many, 300));
+  const auto comparison = emulator::replay::compare(a, b);
+  REQUIRE(comparison.first);
+  CHECK(comparison.first->is_of_other_size);
+  const auto of_a = replayed(a).calls[0], of_b = replayed(b).calls[0];
+  CHECK(of_a.status == Status::exact);
+  CHECK(of_b.status == Status::exact);
+  const auto why = emulator::replay::difference_of(a, b, *comparison.first, of_a, of_b);
+  CHECK(why.rule.find("sum of [4, 5000] by vectors of 4") == 0);
+  CHECK(why.rule.find("of [300, 5000] by vectors of 4") != std::string::npos);
+  CHECK(why.remedy.find("batches of one size") == 0);
+  CHECK(!emulator::replay::compare(a, a).first);
+}
+
 TEST_CASE("Replay: damaged recordings are refused in one line") {
   RecordingFile file("replay_damaged");
   const std::string x = file.fp32({1, 2});
@@ -268,6 +305,63 @@ TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each c
     CHECK(replay.summary.exact == replay.summary.calls);
     CHECK(replay.summary.outputs_exact == replay.summary.outputs);
   }
+}
+
+TEST_CASE("Replay: recorded layers and attention are exact or possible, each call") {
+  for (const std::string name : {"layers", "attention"}) {
+    PlanBook book;
+    book.search_seconds = 5;
+    const Replay replay = replayed(emulator::replay::read_recording(in_source(
+                                       "tests/golden/operators/" + name + ".safetensors")),
+                                   &book);
+    INFO(name);
+    CHECK(replay.summary.calls >= 36);
+    CHECK(replay.summary.unordered == (name == "attention" ? 3 : 0));
+    CHECK(replay.summary.exact + replay.summary.unordered == replay.summary.calls);
+    CHECK(replay.summary.outputs_exact == replay.summary.outputs);
+  }
+}
+
+TEST_CASE("Replay: recorded whole programs are exact in every call that computes") {
+  struct Program {
+    std::string name;
+    std::int64_t calls, data, outputs;
+  };
+  for (const Program& program :
+       {Program{"program_gpt", 191, 93, 86466}, Program{"program_llama", 180, 58, 12009}}) {
+    PlanBook book;
+    book.search_seconds = 5;
+    const std::string path = in_source("tests/golden/operators/" + program.name + ".safetensors");
+    const auto recording = emulator::replay::read_recording(path);
+    const auto first = replayed(recording, &book).summary;
+    INFO(program.name);
+    CHECK(first.calls == program.calls);
+    CHECK(first.data == program.data);
+    CHECK(first.exact == program.calls - program.data);
+    CHECK(first.outputs == program.outputs);
+    CHECK(first.outputs_exact == program.outputs);
+    CHECK(first.explained > 0);
+    // What the book knows is predicted.
+    CHECK(replayed(recording, &book).summary.explained == 0);
+  }
+}
+
+TEST_CASE("Replay: a changed element of a whole program is found") {
+  const std::string path = in_source("tests/golden/operators/program_llama.safetensors");
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  // The sign of one FP32 number in the middle.
+  bytes[bytes.size() / 2 / 4 * 4 + 3] ^= static_cast<char>(0x80);
+  const auto changed = std::filesystem::temp_directory_path() / "guardbit_changed.safetensors";
+  std::ofstream(changed, std::ios::binary) << bytes;
+  PlanBook book;
+  book.search_seconds = 1;
+  const auto summary = replayed(emulator::replay::read_recording(changed.string()), &book).summary;
+  std::filesystem::remove(changed);
+  CHECK(summary.exact < 122);
 }
 
 TEST_CASE("Replay: shared recordings of operators", "[shared]") {

@@ -157,4 +157,5 @@ def main(kind, dtype="bf16", attention="any"):
     train(model, optimizer, [(x.to(DEVICE), y.to(DEVICE)) for x, y in data], cross_entropy, dtype)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -6,15 +6,16 @@
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
 
-// Functions of CUDA on arrays of FP32 numbers, in place.
+// Functions of CUDA on FP32 numbers, one by one and in arrays.
 namespace guardbit::emulator::operators {
 
 inline float exp_of(float x) { return cuda_math::expf(HostNumber(x)).number(); }
 inline float log_of(float x) { return cuda_math::logf(HostNumber(x)).number(); }
 inline float reciprocal_root_of(float x) { return mufu::rsqrt_approx(HostNumber(x)).number(); }
 
-inline void exp_in_place(std::span<float> numbers) {
-  for (float& x : numbers) x = exp_of(x);
-}
+/// expf of each, by the kernel of the CPU's vectors. NaNs become 0x7fffffff.
+void exp_in_place(std::span<float> numbers);
+/// The IEEE square root of each.
+void square_root_in_place(std::span<float> numbers);
 
 }  // namespace guardbit::emulator::operators

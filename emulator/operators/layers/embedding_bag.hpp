@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+// Sums and means of rows of a table, and their gradient.
+namespace guardbit::emulator::operators {
+
+/// Which rows each bag takes.
+struct Bags {
+  /// [indices]
+  const Tensor& indices;
+  /// [bags]: where each begins; with `has_last_offset` one more, where the last one ends
+  const Tensor& offsets;
+  bool has_last_offset = false;
+  bool is_mean = false;
+  /// [indices], or null
+  const Tensor* weights = nullptr;
+  /// an index that counts as absent; -1: none
+  std::int64_t padding = -1;
+};
+
+/// [bags, width]. UnknownShape where places do not fit.
+Tensor embedding_bag(const Tensor& table, const Bags& bags);
+/// The bag of each index, [indices], and how many each bag has, [bags], as PyTorch keeps them.
+Tensor bags_of_indices(const Bags& bags);
+Tensor sizes_of_bags(const Bags& bags);
+
+/// Of the table with so many rows: indices in order, pieces of 10 of one row added one after
+/// another. `bag_of`: the bag of each index; `sizes`: of the bags.
+Tensor embedding_bag_gradient(const Tensor& gradient, const Tensor& indices, const Tensor& bag_of,
+                              const Tensor& sizes, std::int64_t rows, bool is_mean,
+                              const Tensor* weights, std::int64_t padding);
+
+}  // namespace guardbit::emulator::operators

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/operators/operator_tensor.hpp"
+
+// The order in which a tensor's elements lie in the GPU's memory, by which many kernels walk.
+namespace guardbit::emulator::operators {
+
+/// For each element in row-major order its place in memory, counted from the lowest address, where
+/// the memory has no gaps but another order than row-major; else empty.
+std::vector<std::int64_t> places_in_memory(const Tensor& tensor);
+
+/// The same elements as one row in the order of memory; the tensor itself where that is row-major
+/// or has gaps.
+Tensor in_memory_order(const Tensor& tensor);
+
+/// Turns elements that were written in the order of memory of `like`, a tensor of the same shape,
+/// into a tensor with its strides.
+Tensor from_memory_order(const Tensor& like, const Tensor& written);
+
+}  // namespace guardbit::emulator::operators
