@@ -37,14 +37,15 @@ struct Rows {
 Rows rows_of(const OperatorQuestion& q) {
   Rows rows;
   const ops::Tensor& x = q.input;
+  if (x.count() == 0) throw Error("--input", "no elements");
   const bool is_all = !q.dimension;
   const std::size_t d = is_all ? 0 : ops::dimension_of(x, *q.dimension);
   std::int64_t inner = 1;
   rows.size = is_all ? x.count() : x.rank() == 0 ? 1 : x.shape[d];
   for (std::size_t i = d + 1; !is_all && i < x.shape.size(); ++i) inner *= x.shape[i];
-  rows.count = rows.size == 0 ? 0 : x.count() / rows.size;
+  rows.count = x.count() / rows.size;
   rows.outputs_of_row = gives_one_number(q.op) ? 1 : rows.size;
-  if (rows.count == 0 || q.output.count() != rows.count * rows.outputs_of_row)
+  if (q.output.count() != rows.count * rows.outputs_of_row)
     throw Error("--output", std::to_string(q.output.count()) + " elements, where " +
                                 std::string(formats::word_of(q.op)) + " of this input gives " +
                                 std::to_string(rows.count * rows.outputs_of_row));
@@ -79,7 +80,7 @@ std::int64_t misses(const OperatorQuestion& q, const Rows& rows, const RowFormul
   constexpr std::int64_t enough = 8;
   for (std::int64_t r = 0; r < rows.count; ++r) {
     count += misses(q, rows, r, formula.results(rows.row(r)));
-    if (r == enough && count > 0) return count * rows.count / (enough + 1) + 1;
+    if (r == enough && count > 0) return (count * rows.count + enough) / (enough + 1);
   }
   return count;
 }

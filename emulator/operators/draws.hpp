@@ -19,7 +19,7 @@ struct GeneratorState {
 
 struct Draws {
   GeneratorState state;
-  Machine machine;
+  Machine machine = {};
 };
 
 /// Uniform in [from, to) and normal numbers, rounded to a type.

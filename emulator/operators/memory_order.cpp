@@ -6,8 +6,7 @@
 
 namespace guardbit::emulator::operators {
 
-std::vector<std::int64_t> places_in_memory(const Tensor& tensor) {
-  if (is_contiguous(tensor)) return {};
+bool has_no_gaps(const Tensor& tensor) {
   std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     if (tensor.shape[d] != 1) dimensions.emplace_back(tensor.stride[d], tensor.shape[d]);
@@ -15,9 +14,14 @@ std::vector<std::int64_t> places_in_memory(const Tensor& tensor) {
   std::ranges::sort(dimensions);
   std::int64_t next = 1;
   for (const auto& [stride, size] : dimensions) {
-    if (stride != next) return {};
+    if (stride != next) return false;
     next *= size;
   }
+  return true;
+}
+
+std::vector<std::int64_t> places_in_memory(const Tensor& tensor) {
+  if (is_contiguous(tensor) || !has_no_gaps(tensor)) return {};
   std::vector<std::int64_t> places(static_cast<std::size_t>(tensor.count()));
   std::vector<std::int64_t> at(tensor.shape.size());
   std::int64_t place = 0;

@@ -8,6 +8,9 @@
 // The order in which a tensor's elements lie in the GPU's memory, by which many kernels walk.
 namespace guardbit::emulator::operators {
 
+/// Do its elements fill their memory, in whatever order of the dimensions?
+bool has_no_gaps(const Tensor& tensor);
+
 /// For each element in row-major order its place in memory, counted from the lowest address, where
 /// the memory has no gaps but another order than row-major; else empty.
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor);

@@ -11,11 +11,9 @@ namespace guardbit::emulator::operators {
 /// The elements of a tensor as FP32 numbers: the tensor's own memory where it holds such.
 class NumberView {
  public:
-  explicit NumberView(const Tensor& tensor) {
-    const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
-    if (tensor.type == formats::fp32 && address % alignof(float) == 0) {
+  explicit NumberView(const Tensor& tensor) : numbers_(stored_numbers(tensor)) {
+    if (!numbers_.empty()) {
       owner_ = tensor.owner;
-      numbers_ = {reinterpret_cast<const float*>(tensor.bytes.data()), tensor.bytes.size() / 4};
       return;
     }
     copy_ = numbers_of(tensor);

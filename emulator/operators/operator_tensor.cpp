@@ -220,6 +220,12 @@ void read_numbers(const Tensor& tensor, std::int64_t begin, std::span<float> num
   for (float& number : numbers) number = number_at(tensor, begin++);
 }
 
+std::span<const float> stored_numbers(const Tensor& tensor) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
+  if (tensor.type != formats::fp32 || address % alignof(float) != 0) return {};
+  return {reinterpret_cast<const float*>(tensor.bytes.data()), tensor.bytes.size() / sizeof(float)};
+}
+
 std::vector<float> numbers_of(const Tensor& tensor) {
   std::vector<float> numbers(static_cast<std::size_t>(tensor.count()));
   read_numbers(tensor, 0, numbers);

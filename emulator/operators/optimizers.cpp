@@ -27,20 +27,22 @@ struct Elements {
 
 using Step = void (*)(const Elements&, const void* constants);
 
+/// Gives the tensor memory of its own, with nothing in it yet.
+void renew(Tensor& tensor) {
+  const Dimensions stride = tensor.stride;
+  tensor = uninitialised_tensor(tensor.type, tensor.shape);
+  tensor.stride = stride;
+}
+
 /// `step` over all elements of a state, in chunks.
 OptimizerState each_element(const OptimizerState& before, bool stores_gradient, Step step,
                             const void* constants, int threads) {
   OptimizerState after = before;
   const auto count = static_cast<std::size_t>(before.parameter.count());
-  const auto fresh = [](Tensor& tensor) {
-    const Dimensions stride = tensor.stride;
-    tensor = uninitialised_tensor(tensor.type, tensor.shape);
-    tensor.stride = stride;
-  };
-  fresh(after.parameter);
-  if (stores_gradient) fresh(after.gradient);
+  renew(after.parameter);
+  if (stores_gradient) renew(after.gradient);
   for (auto* tensor : {&after.first, &after.second, &after.greatest}) {
-    if (*tensor) fresh(**tensor);
+    if (*tensor) renew(**tensor);
   }
   constexpr std::size_t grain = most_elements;
   formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
@@ -224,14 +226,6 @@ inline void adagrad(const Elements& x, const void* constants) {
   }
 }
 
-const float* numbers_in(const Tensor& tensor) {
-  return reinterpret_cast<const float*>(tensor.bytes.data());
-}
-bool holds_numbers(const Tensor& tensor) {
-  return tensor.type == formats::fp32 &&
-         reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
-}
-
 /// The usual step of FP32 tensors, in one pass over their elements by a kernel; nothing where that
 /// has no part of it.
 std::optional<OptimizerState> adam_by_kernel(const OptimizerState& before, const AdamConstants& c,
@@ -242,14 +236,10 @@ std::optional<OptimizerState> adam_by_kernel(const OptimizerState& before, const
   if (kernel == nullptr || !is_usual) return std::nullopt;
   for (const Tensor* tensor :
        {&before.parameter, &before.gradient, &*before.first, &*before.second}) {
-    if (!holds_numbers(*tensor)) return std::nullopt;
+    if (stored_numbers(*tensor).empty()) return std::nullopt;
   }
   OptimizerState after = before;
-  for (Tensor* tensor : {&after.parameter, &*after.first, &*after.second}) {
-    const Dimensions stride = tensor->stride;
-    *tensor = uninitialised_tensor(tensor->type, tensor->shape);
-    tensor->stride = stride;
-  }
+  for (Tensor* tensor : {&after.parameter, &*after.first, &*after.second}) renew(*tensor);
   const auto fresh = [](const Tensor& tensor) {
     return reinterpret_cast<float*>(writable_bytes(tensor).data());
   };
@@ -262,10 +252,10 @@ std::optional<OptimizerState> adam_by_kernel(const OptimizerState& before, const
             .eps = c.eps,
             .root_of_correction = c.root_of_correction,
             .decay = c.has_decay ? c.decay : 0,
-            .parameter = numbers_in(before.parameter) + begin,
-            .gradient = numbers_in(before.gradient) + begin,
-            .first = numbers_in(*before.first) + begin,
-            .second = numbers_in(*before.second) + begin,
+            .parameter = stored_numbers(before.parameter).data() + begin,
+            .gradient = stored_numbers(before.gradient).data() + begin,
+            .first = stored_numbers(*before.first).data() + begin,
+            .second = stored_numbers(*before.second).data() + begin,
             .new_parameter = fresh(after.parameter) + begin,
             .new_first = fresh(*after.first) + begin,
             .new_second = fresh(*after.second) + begin},

@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <unordered_map>
 
-#include "emulator/functions/kernels/function_kernels.hpp"
 #include "emulator/operators/broadcast.hpp"
-#include "emulator/operators/kernels/operator_kernels.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
 namespace {
-
-bool is_array_of_floats(const Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
-}
 
 /// The function that an expression calls, where it is nothing else: expf of expf(x).
 std::string_view function_of(std::string_view expression) {
@@ -27,21 +20,6 @@ std::string_view function_of(std::string_view expression) {
   return {};
 }
 
-/// A function of the catalogue, of as many operands as the kernel's function has.
-void run_function(const FunctionKernel& kernel, const PointwiseOperands& operands,
-                  std::span<float> results) {
-  std::array<std::array<std::uint32_t, 1024>, 2> codes;
-  const std::size_t at_once = codes[0].size();
-  for (std::size_t begin = 0; begin < results.size(); begin += at_once) {
-    const std::size_t count = std::min(at_once, results.size() - begin);
-    const bool is_of_two = !operands.numbers[1].empty();
-    for (std::size_t i = 0; i < (is_of_two ? 2 : 1); ++i)
-      std::memcpy(codes[i].data(), operands.numbers[i].data() + begin, count * sizeof(float));
-    kernel.run(codes[0].data(), is_of_two ? codes[1].data() : nullptr, codes[0].data(), count);
-    std::memcpy(results.data() + begin, codes[0].data(), count * sizeof(float));
-  }
-}
-
 /// Reads an operand at the places of a larger shape.
 class OperandReader {
  public:
@@ -51,7 +29,7 @@ class OperandReader {
       : tensor_(tensor),
         shape_(shape),
         is_whole_(tensor.shape == shape),
-        is_in_place_(is_whole_ && tensor.type == formats::fp32 && is_array_of_floats(tensor)),
+        stored_(is_whole_ ? stored_numbers(tensor) : std::span<const float>()),
         keeps_nans_(keeps_nans || tensor.type != formats::fp16) {
     if (is_whole_) return;
     numbers_ = numbers_of(tensor);
@@ -63,10 +41,7 @@ class OperandReader {
 
   /// Its numbers from there on, in `numbers` or where they lie.
   std::span<const float> read(std::int64_t begin, std::span<float> numbers) const {
-    if (is_in_place_) {
-      const auto* all = reinterpret_cast<const float*>(tensor_.bytes.data());
-      return {all + begin, numbers.size()};
-    }
+    if (!stored_.empty()) return stored_.subspan(static_cast<std::size_t>(begin), numbers.size());
     read_into(begin, numbers);
     return numbers;
   }
@@ -100,7 +75,10 @@ class OperandReader {
 
   const Tensor& tensor_;
   const Dimensions& shape_;
-  bool is_whole_, is_in_place_, keeps_nans_;
+  bool is_whole_;
+  /// the numbers themselves, where they are read as they lie
+  std::span<const float> stored_;
+  bool keeps_nans_;
   /// its shape is how the larger one ends, but for ones in front
   bool is_suffix_ = false;
   /// of a tensor that is broadcast
@@ -128,18 +106,22 @@ const PointwiseOperator* find_pointwise(std::string_view name) {
   return found == table.end() ? nullptr : found->second;
 }
 
-void run_numbers(const PointwiseOperator& op, const PointwiseOperands& operands,
-                 const Parameters& parameters, std::span<float> results) {
-  if (const PointwiseKernel* kernel = find_pointwise_kernel(op.name)) {
-    const auto x = operands.numbers[0], y = operands.numbers[1];
-    kernel->run(x.data(), y.empty() ? nullptr : y.data(), parameters, results.data(),
-                results.size());
-    return;
+PointwiseRunner::PointwiseRunner(const PointwiseOperator& op)
+    : op_(op),
+      kernel_(find_pointwise_kernel(op.name)),
+      function_(find_kernel(function_engines().front(), function_of(op.expression))) {}
+
+void PointwiseRunner::run(const PointwiseOperands& operands, const Parameters& parameters,
+                          std::span<float> results) const {
+  const auto x = operands.numbers[0], y = operands.numbers[1];
+  if (kernel_ != nullptr) {
+    kernel_->run(x.data(), y.empty() ? nullptr : y.data(), parameters, results.data(),
+                 results.size());
+  } else if (function_ != nullptr) {
+    run_on_numbers(*function_, x, y, results);
+  } else {
+    op_.run(operands, parameters, results);
   }
-  const FunctionKernel* function =
-      find_kernel(function_engines().front(), function_of(op.expression));
-  if (function != nullptr) return run_function(*function, operands, results);
-  op.run(operands, parameters, results);
 }
 
 Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const> operands,
@@ -159,6 +141,7 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
   const auto bytes = writable_bytes(result);
   const bool keeps_nans = op.chosen_nan == ChosenNan::kept ||
                           (op.chosen_nan == ChosenNan::kept_in_fp32 && type == formats::fp32);
+  const PointwiseRunner runner(op);
   constexpr std::size_t grain = 4096;
   formats::parallel_for(
       static_cast<std::size_t>(result.count()), grain, threads,
@@ -172,12 +155,12 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
         if (type == formats::fp32) {
           auto* all = reinterpret_cast<float*>(bytes.data());
           const std::span<float> results(all + begin, end - begin);
-          run_numbers(op, views, parameters, results);
+          runner.run(views, parameters, results);
           if (!keeps_nans) make_unit_nans(results);
           return;
         }
         const auto results = std::span(numbers[3]).first(end - begin);
-        run_numbers(op, views, parameters, results);
+        runner.run(views, parameters, results);
         write_numbers(type, static_cast<std::int64_t>(begin), results, keeps_nans, bytes);
       });
   return result;

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/operators/kernels/parameters.hpp"
+#include "emulator/functions/kernels/function_kernels.hpp"
+#include "emulator/operators/kernels/operator_kernels.hpp"
 #include "emulator/operators/operator_tensor.hpp"
 
 // Pointwise operators: each element of the result comes from the elements at its place. The
@@ -44,10 +45,21 @@ struct PointwiseOperator {
   bool is_boolean = false;
 };
 
-/// Results of the operator, by a kernel for the CPU's vectors where there is one: the bits of `run`
-/// but for those of NaNs that become the unit's. `results` is none of the operands.
-void run_numbers(const PointwiseOperator& op, const PointwiseOperands& operands,
-                 const Parameters& parameters, std::span<float> results);
+/// Runs an operator over many numbers, by a kernel for the CPU's vectors where there is one.
+class PointwiseRunner {
+ public:
+  /// `op` must stay.
+  explicit PointwiseRunner(const PointwiseOperator& op);
+  /// The bits of `op.run` but for those of NaNs that become the unit's. `results` is none of the
+  /// operands.
+  void run(const PointwiseOperands& operands, const Parameters& parameters,
+           std::span<float> results) const;
+
+ private:
+  const PointwiseOperator& op_;
+  const PointwiseKernel* kernel_;
+  const FunctionKernel* function_;
+};
 
 /// The table, and the operator of that name; null where it has none.
 std::vector<PointwiseOperator> pointwise_operators();

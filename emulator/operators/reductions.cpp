@@ -9,6 +9,7 @@
 
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/reduction.hpp"
 
 namespace guardbit::emulator::operators {
@@ -90,17 +91,7 @@ bool casts_in_kernel(const Tensor& input, const formats::Format& type) {
 }  // namespace
 
 Dimensions stride_of_result(const Tensor& input) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
-  for (std::size_t d = 0; d < input.shape.size(); ++d) {
-    if (input.shape[d] != 1) dimensions.emplace_back(input.stride[d], input.shape[d]);
-  }
-  std::ranges::sort(dimensions);
-  std::int64_t next = 1;
-  for (const auto& [stride, size] : dimensions) {
-    if (stride != next) return contiguous_stride(input.shape);
-    next *= size;
-  }
-  return input.stride;
+  return has_no_gaps(input) ? input.stride : contiguous_stride(input.shape);
 }
 
 Reduced sum(const Tensor& input, const ReductionRequest& request) {

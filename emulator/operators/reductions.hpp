@@ -16,7 +16,7 @@ struct ReductionRequest {
   bool keep_dimensions = false;
   /// of the result; nothing: that of the input, or int64 for a sum of integers
   std::optional<formats::Format> type;
-  Machine machine;
+  Machine machine = {};
   int threads = 1;
 };
 

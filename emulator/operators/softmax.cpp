@@ -139,10 +139,14 @@ void for_each_row(const Rows& rows, int threads, const Body& body) {
                         });
 }
 
+/// The place of a row's first element; the next ones are `inner` apart.
+std::size_t first_of(const Rows& rows, std::int64_t row) {
+  return static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
+}
+
 void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
               std::vector<float>& to) {
-  const auto start =
-      static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
+  const std::size_t start = first_of(rows, row);
   to.resize(static_cast<std::size_t>(rows.size));
   if (rows.inner == 1) {
     if (!to.empty()) std::memcpy(to.data(), numbers.data() + start, to.size() * sizeof(float));
@@ -164,8 +168,7 @@ class ResultRows {
     if (rows_.inner == 1)
       return write_numbers(type_, row * rows_.size, numbers, false, writable_bytes(result_));
     const auto inner = static_cast<std::size_t>(rows_.inner);
-    const auto start =
-        static_cast<std::size_t>(row / rows_.inner * rows_.size * rows_.inner + row % rows_.inner);
+    const std::size_t start = first_of(rows_, row);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers_[start + i * inner] = numbers[i];
   }
 
@@ -247,15 +250,13 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
 
 Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result) {
   if (input.shape.empty() || input.count() == 0) return result;
-  const std::size_t d = dimension_of(input, dimension);
-  std::size_t inner = 1;
-  for (std::size_t i = d + 1; i < input.shape.size(); ++i)
-    inner *= static_cast<std::size_t>(input.shape[i]);
-  const auto size = static_cast<std::size_t>(input.shape[d]);
+  const Rows rows = rows_of(input, dimension);
+  const auto size = static_cast<std::size_t>(rows.size),
+             inner = static_cast<std::size_t>(rows.inner);
   const NumberView numbers(input);
   std::vector<float> results = numbers_of(result);
-  for (std::size_t row = 0; row < numbers.size() / size; ++row) {
-    const std::size_t first = row / inner * size * inner + row % inner;
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    const std::size_t first = first_of(rows, row);
     bool is_hidden = true;
     for (std::size_t i = 0; i < size; ++i)
       is_hidden =

@@ -34,7 +34,7 @@ std::vector<bool> modes(const Tensor& tensor, const Context& context) {
 
 ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& image,
                               const Context& context, const std::string& kind) {
-  ProductCall product{shape_of(kind, x, image), {}, {}};
+  ProductCall product{shape_of(kind, x, image), {}};
   for (const bool tf32 : modes(image, context)) {
     for (const char* order : scattered_orders) {
       // The same as channels innermost.
@@ -42,8 +42,8 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
       if (std::string_view(order).find("padded") != std::string_view::npos &&
           maps.shape[1] % padded_channels == 0)
         continue;
-      product.captures.push_back(scattered_capture(x, maps, image, order, tf32));
-      product.orders.push_back(std::string(order) + (tf32 ? " in tf32" : ""));
+      product.orders.push_back({std::string(order) + (tf32 ? " in tf32" : ""),
+                                [=] { return scattered_capture(x, maps, image, order, tf32); }});
     }
   }
   return product;
@@ -52,10 +52,10 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
 /// A convolution, or the gradient of a transposed one's input.
 ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
                               const Context& context, const std::string& kind) {
-  ProductCall product{shape_of(kind, x, output), {}, {}};
+  ProductCall product{shape_of(kind, x, output), {}};
   for (const bool tf32 : modes(output, context)) {
-    product.captures.push_back(forward_capture(x, output, tf32));
-    product.orders.emplace_back(tf32 ? "in tf32" : "");
+    product.orders.push_back(
+        {tf32 ? "in tf32" : "", [=] { return forward_capture(x, output, tf32); }});
   }
   if (x.groups != 1) return product;
   for (const bool tf32 : modes(output, context)) {
@@ -65,8 +65,8 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
       if (channels_of_block(order) ? *channels_of_block(order) >= channels
                                    : channels % padded_channels == 0)
         continue;
-      product.captures.push_back(gathered_capture(x, output, order, tf32));
-      product.orders.push_back(order + (tf32 ? " in tf32" : ""));
+      product.orders.push_back({order + (tf32 ? " in tf32" : ""),
+                                [=] { return gathered_capture(x, output, order, tf32); }});
     }
   }
   return product;
@@ -150,10 +150,10 @@ ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
 
 ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
                            const Context& context, const std::string& kind) {
-  ProductCall product{shape_of(kind, x, gradient), {}, {}};
+  ProductCall product{shape_of(kind, x, gradient), {}};
   for (const bool tf32 : modes(gradient, context)) {
-    product.captures.push_back(weight_gradient_capture(x, maps, gradient, tf32));
-    product.orders.emplace_back(tf32 ? "in tf32" : "");
+    product.orders.push_back(
+        {tf32 ? "in tf32" : "", [=] { return weight_gradient_capture(x, maps, gradient, tf32); }});
   }
   return product;
 }

@@ -69,9 +69,8 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
   return result;
 }
 
-Answer judged(const Call& call, Context& context, GemmCapture capture, std::string shape) {
-  ProductCall product{std::move(shape), {}, {}};
-  product.captures.push_back(std::move(capture));
+Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape) {
+  const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}};
   return answer_of(call, judge_product(product, context));
 }
 

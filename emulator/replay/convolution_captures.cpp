@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulator/gemm/problem.hpp"
@@ -57,6 +58,21 @@ std::string tensor_text(const Tensor& tensor) {
 
 CodeMatrix line_of(const Tensor& tensor) {
   return {tensor.type, 1, 1, tensor.count(), {tensor.bytes, tensor.owner}, {}};
+}
+
+/// A product of two matrices that gave D.
+GemmCapture product_of(CodeMatrix a, CodeMatrix b, const std::optional<Tensor>& bias, CodeMatrix d,
+                       bool tf32) {
+  GemmCapture capture;
+  capture.kind = "gemm";
+  capture.arch = "sm_90";
+  capture.tf32 = tf32;
+  capture.problem.a = std::move(a);
+  capture.problem.b = std::move(b);
+  if (bias) capture.problem.bias = line_of(*bias);
+  capture.shape = {d.rows, d.columns};
+  capture.d = std::move(d);
+  return capture;
 }
 
 /// A place in K of a data gradient: output channel, or -1 for a zero, filter row and column.
@@ -180,16 +196,8 @@ GemmCapture scattered_capture(const ConvolutionCall& x, const Tensor& maps, cons
     return index_of(image, row / pixels, c, row % pixels / image.shape[3], row % image.shape[3]);
   };
   const std::int64_t rows = image.shape[0] * pixels;
-  GemmCapture capture;
-  capture.kind = "gemm";
-  capture.arch = "sm_90";
-  capture.tf32 = tf32;
-  capture.problem.a = gathered(maps, rows, k, source);
-  capture.problem.b = gathered(x.weight, k, columns, filter);
-  if (x.bias) capture.problem.bias = line_of(*x.bias);
-  capture.d = gathered(image, rows, columns, result);
-  capture.shape = {rows, columns};
-  return capture;
+  return product_of(gathered(maps, rows, k, source), gathered(x.weight, k, columns, filter), x.bias,
+                    gathered(image, rows, columns, result), tf32);
 }
 
 GemmCapture gathered_capture(const ConvolutionCall& x, const Tensor& output,
@@ -213,16 +221,8 @@ GemmCapture gathered_capture(const ConvolutionCall& x, const Tensor& output,
   const auto result = [&](std::int64_t row, std::int64_t o) {
     return index_of(output, row / pixels, o, row % pixels / output.shape[3], row % output.shape[3]);
   };
-  GemmCapture capture;
-  capture.kind = "gemm";
-  capture.arch = "sm_90";
-  capture.tf32 = tf32;
-  capture.problem.a = gathered(x.input, rows, k, source);
-  capture.problem.b = gathered(x.weight, k, columns, filter);
-  if (x.bias) capture.problem.bias = line_of(*x.bias);
-  capture.d = gathered(output, rows, columns, result);
-  capture.shape = {rows, columns};
-  return capture;
+  return product_of(gathered(x.input, rows, k, source), gathered(x.weight, k, columns, filter),
+                    x.bias, gathered(output, rows, columns, result), tf32);
 }
 
 GemmCapture weight_gradient_capture(const ConvolutionCall& x, const Tensor& maps,
@@ -242,17 +242,11 @@ GemmCapture weight_gradient_capture(const ConvolutionCall& x, const Tensor& maps
     if (h < 0 || w < 0 || h >= x.input.shape[2] || w >= x.input.shape[3]) return -1;
     return index_of(x.input, at / pixels, c, h, w);
   };
-  GemmCapture capture;
-  capture.kind = "gemm";
-  capture.arch = "sm_90";
-  capture.tf32 = tf32;
-  capture.problem.a = gathered(maps, rows, k, of_maps);
-  capture.problem.b = gathered(x.input, k, columns, of_input);
-  capture.d = line_of(gradient);
-  capture.d.rows = rows;
-  capture.d.columns = columns;
-  capture.shape = {rows, columns};
-  return capture;
+  CodeMatrix result = line_of(gradient);
+  result.rows = rows;
+  result.columns = columns;
+  return product_of(gathered(maps, rows, k, of_maps), gathered(x.input, k, columns, of_input), {},
+                    std::move(result), tf32);
 }
 
 }  // namespace guardbit::emulator::replay

@@ -38,10 +38,10 @@ constexpr auto words(Status) {
 
 /// What calls are computed with.
 struct Context {
-  operators::Machine machine;
+  operators::Machine machine = {};
   /// of the recording: names of flags and what they are set to, as in allow_tf32 and true
   const std::map<std::string, std::string>* flags = nullptr;
-  /// plans of products; null in a program that runs, where every product takes its usual plan
+  /// plans of products; null: products are not modelled
   PlanBook* plans = nullptr;
   int threads = 1;
 

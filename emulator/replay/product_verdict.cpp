@@ -50,14 +50,12 @@ bool is_supported(const GemmCapture& capture, const GemmPlan& plan, int threads)
   return of_all && of_all->refuting > 0;
 }
 
-std::string key_of(const ProductCall& call, std::size_t i) {
-  return call.orders.empty() || call.orders[i].empty() ? call.shape
-                                                       : call.shape + " k=" + call.orders[i];
+std::string key_of(const ProductCall& call, const OrderOfK& order) {
+  return order.words.empty() ? call.shape : call.shape + " k=" + order.words;
 }
 
-std::string words_of(const ProductCall& call, std::size_t i, const GemmPlan& plan) {
-  return to_text(plan) +
-         (call.orders.empty() || call.orders[i].empty() ? "" : ", K as " + call.orders[i]);
+std::string words_of(const OrderOfK& order, const GemmPlan& plan) {
+  return to_text(plan) + (order.words.empty() ? "" : ", K as " + order.words);
 }
 
 /// Where the book keeps plans whose order no result has told yet.
@@ -69,14 +67,15 @@ ProductVerdict order_is_untold(const std::string& words) {
 
 /// By plans that gave a former result as any other order of K did: that order may show here.
 std::optional<ProductVerdict> by_untold_plans(const ProductCall& call, Context& context) {
-  for (std::size_t i = 0; i < call.captures.size(); ++i) {
-    const std::string key = key_of(call, i);
+  for (const OrderOfK& order : call.orders) {
+    const std::string key = key_of(call, order);
     const std::vector<GemmPlan>* known = context.plans->find(untold(key));
     if (known == nullptr) continue;
+    const GemmCapture capture = order.capture();
     for (const GemmPlan& plan : *known) {
-      if (mismatches_of(call.captures[i], plan, context.threads) != 0) continue;
-      const std::string words = words_of(call, i, plan);
-      if (!is_supported(call.captures[i], plan, context.threads)) return order_is_untold(words);
+      if (mismatches_of(capture, plan, context.threads) != 0) continue;
+      const std::string words = words_of(order, plan);
+      if (!is_supported(capture, plan, context.threads)) return order_is_untold(words);
       context.plans->set(key, {plan});
       return ProductVerdict{Status::exact, words, true, 0};
     }
@@ -86,21 +85,22 @@ std::optional<ProductVerdict> by_untold_plans(const ProductCall& call, Context& 
 
 /// By the book: predicted if the likeliest plan gives the result. Plans that do not are struck out.
 std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& context) {
-  for (std::size_t i = 0; i < call.captures.size(); ++i) {
-    const std::string key = key_of(call, i);
+  for (const OrderOfK& order : call.orders) {
+    const std::string key = key_of(call, order);
     const std::vector<GemmPlan>* known = context.plans->find(key);
     if (known == nullptr) continue;
+    const GemmCapture capture = order.capture();
     std::vector<GemmPlan> right;
     std::int64_t wrong = 0;
     for (const GemmPlan& plan : *known) {
-      const std::int64_t misses = mismatches_of(call.captures[i], plan, context.threads);
+      const std::int64_t misses = mismatches_of(capture, plan, context.threads);
       if (misses == 0) right.push_back(plan);
       if (&plan == &known->front()) wrong = misses;
       // The others are looked at only where the first one failed.
       if (&plan == &known->front() && misses == 0) break;
     }
     if (right.empty()) continue;
-    const std::string words = words_of(call, i, right.front());
+    const std::string words = words_of(order, right.front());
     const bool is_predicted = wrong == 0;
     if (!is_predicted) context.plans->set(key, std::move(right));
     return ProductVerdict{Status::exact, words, is_predicted, 0};
@@ -184,10 +184,10 @@ CodeMatrix matrix_of(const Tensor& tensor) {
 
 ProductVerdict judge_product(const ProductCall& call, Context& context) {
   if (context.plans == nullptr) return {Status::unmodelled, "no plan is known", false, 0};
-  for (const GemmCapture& capture : call.captures) {
-    if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
-    if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
-  }
+  // In every order of K they have the same sizes, but for zeros.
+  const GemmCapture usual = call.orders.front().capture();
+  if (usual.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
+  if (usual.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
   try {
     if (auto verdict = by_the_book(call, context)) return *verdict;
     if (auto verdict = by_untold_plans(call, context)) return *verdict;
@@ -196,20 +196,21 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
     std::string unsupported;
     // One chain in any order of K is likelier than a partition in the first order.
     for (const bool simple : {true, false}) {
-      for (std::size_t i = 0; i < call.captures.size(); ++i) {
+      for (const OrderOfK& order : call.orders) {
         const double share = simple ? 0.25 : 0.75;
         const double seconds =
-            share * context.plans->search_seconds / static_cast<double>(call.captures.size());
-        std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds, simple);
+            share * context.plans->search_seconds / static_cast<double>(call.orders.size());
+        const GemmCapture capture = order.capture();
+        std::vector<GemmPlan> plans = searched(capture, context, seconds, simple);
         if (plans.empty()) continue;
-        const std::string words = words_of(call, i, plans.front());
-        if (is_supported(call.captures[i], plans.front(), context.threads)) {
-          context.plans->set(key_of(call, i), std::move(plans));
+        const std::string words = words_of(order, plans.front());
+        if (is_supported(capture, plans.front(), context.threads)) {
+          context.plans->set(key_of(call, order), std::move(plans));
           return {Status::exact, words, false, 0};
         }
         if (!unsupported.empty()) continue;
         unsupported = words;
-        context.plans->set(untold(key_of(call, i)), std::move(plans));
+        context.plans->set(untold(key_of(call, order)), std::move(plans));
       }
     }
     if (!unsupported.empty()) return order_is_untold(unsupported);

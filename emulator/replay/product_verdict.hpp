@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,20 @@
 // Products of a recording: computed by the plan book's plans, or explained.
 namespace guardbit::emulator::replay {
 
-/// One of the ways to write a call as a product: captures of one call differ in the order of K.
+/// A call as a product with K in one of its orders.
+struct OrderOfK {
+  /// the order of K; empty for the usual one
+  std::string words;
+  /// The product with K in that order. Made only when it is asked for: it may copy its operands.
+  std::function<GemmCapture()> capture;
+};
+
+/// A call that is a product; its ways differ in the order of K.
 struct ProductCall {
   /// what decides the plan, besides the order of K
   std::string shape;
-  std::vector<GemmCapture> captures;
-  /// the words for each order of K; empty for the only one
-  std::vector<std::string> orders;
+  /// likely ones first
+  std::vector<OrderOfK> orders;
 };
 
 /// Whether the recorded result is that of a plan, and how that is known. The result's bits are not

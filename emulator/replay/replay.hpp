@@ -54,7 +54,7 @@ struct Replay {
 struct ReplaySettings {
   /// 0: all
   int threads = 0;
-  operators::Machine machine;
+  operators::Machine machine = {};
   PlanBook* plans = nullptr;
   /// asked now and then; true ends the replay
   std::function<bool()> interrupted = [] { return false; };

@@ -37,4 +37,9 @@ std::span<const FunctionEngine> function_engines();
 /// An engine's kernel for the function of that name, or null.
 const FunctionKernel* find_kernel(const FunctionEngine& engine, std::string_view name);
 
+/// The function of as many numbers as there are results; y is empty for a function of one number.
+/// `results` may be x or y.
+void run_on_numbers(const FunctionKernel& kernel, std::span<const float> x,
+                    std::span<const float> y, std::span<float> results);
+
 }  // namespace guardbit::emulator

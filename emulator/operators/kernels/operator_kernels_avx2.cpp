@@ -22,19 +22,9 @@
 
 #include <immintrin.h>
 
-// Whatever is defined from here on is compiled for AVX2; all else that the headers need is included
-// above.
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC target("avx2,fma,f16c")
-#endif
-
-#if !defined(__clang__)
-// GCC 12 warns of the ABI of lambdas, all of which are inlined.
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
+// Whatever is defined from here on is compiled for AVX2,
+#include "emulator/functions/kernels/kernels_begin_avx2.inc"
+// these headers too; all else that they need is included above.
 #include "emulator/functions/kernels/coefficient_lookup_avx2.hpp"
 #include "emulator/operators/kernels/vector_adam.hpp"
 #include "emulator/operators/kernels/vector_expressions.hpp"
@@ -49,10 +39,7 @@ const AdamKernel adam_avx2 = run_adam<formats::vectors::Avx2>;
 
 }  // namespace guardbit::emulator::operators::kernels
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
-// GCC instantiates templates at the end of the file, lambdas in them by the options in force there.
+#include "emulator/functions/kernels/kernels_end.inc"
 
 #else
 

@@ -119,6 +119,13 @@ TEST_CASE("a wrong sum is not explained") {
   CHECK(answer.nearest->rule == SumRule{}.text());
   CHECK(answer.nearest->mismatches >= 1);
   CHECK_THROWS_AS(asked(SearchedOperator::sum, x, {3}, {1, 2, 3}), formats::Error);
+  // No more are said to differ than there are.
+  const OperatorAnswer of_none = asked(SearchedOperator::softmax, x, {rows, size}, x);
+  REQUIRE(of_none.nearest);
+  CHECK(of_none.nearest->mismatches <= of_none.outputs);
+  OperatorQuestion empty;
+  empty.input = empty.output = ops::tensor_of_numbers(fp32, {0, 4}, {});
+  CHECK_THROWS_AS(emulator::search_operator(empty), formats::Error);
 }
 
 }  // namespace guardbit::tests

@@ -109,7 +109,7 @@ TEST_CASE("pointwise kernels give the bits of the expressions") {
       const ops::Parameters parameters{{0.3F, 1.7F, 0.9F, 2}, fp32};
       std::vector<float> one_by_one(count), quick(count);
       op.run(operands, parameters, one_by_one);
-      ops::run_numbers(op, operands, parameters, quick);
+      ops::PointwiseRunner(op).run(operands, parameters, quick);
       CHECK(differing(one_by_one, quick, keeps_nans) == 0);
     }
   }

@@ -45,9 +45,7 @@ emulator::replay::ProductCall product_of(const Left& left, const Right& right) {
   capture.problem.b = matrix(b, {inner, rows});
   capture.d = emulator::execute(split_plan(), capture.problem, 1);
   capture.shape = {rows, rows};
-  emulator::replay::ProductCall call{"a shape", {}, {}};
-  call.captures.push_back(std::move(capture));
-  return call;
+  return {"a shape", {{"", [=] { return capture; }}}};
 }
 
 }  // namespace
