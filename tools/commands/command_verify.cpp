@@ -13,6 +13,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -24,9 +25,6 @@
 namespace guardbit::tools {
 
 namespace {
-
-constexpr int exit_mismatch = 1;
-constexpr int exit_error = 2;
 
 struct VerifyOptions {
   std::vector<std::string> files;
@@ -138,7 +136,7 @@ int verify(const VerifyOptions& options) {
   if (!report.skipped.empty())
     interruption.check(": " + counted(std::ssize(report.skipped), "file") + " skipped, from " +
                        formats::printable(report.skipped.front(), 1000) + " on");
-  if (!report.failed.empty()) return exit_error;
+  if (!report.failed.empty()) return exit_bad_input;
   return report.mismatches() == 0 ? 0 : exit_mismatch;
 }
 
