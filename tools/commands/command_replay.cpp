@@ -37,11 +37,6 @@ struct ReplayOptions {
   int threads = 0;
 };
 
-void say(const std::string& text) {
-  std::cout.flush();
-  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
-}
-
 using emulator::replay::Recording;
 
 ReplayedFile replayed(const std::string& path, const ReplayOptions& options,

@@ -70,11 +70,6 @@ void verify_element(const VerifyOptions& options, const std::string& path, Verif
                           report.elements.back().equal ? 0 : 1});
 }
 
-void say(const std::string& text) {
-  std::cout.flush();
-  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
-}
-
 void verify_all(const VerifyOptions& options, const Interruption& interruption,
                 VerifyReport& report) {
   ProgressLine progress("verifying", options.files.size());
