@@ -6,6 +6,7 @@
 #include "emulator/engine/cpu.hpp"
 #include "emulator/functions/function.hpp"
 #include "emulator/functions/function_digest.hpp"
+#include "emulator/functions/numbers/flushed_arithmetic.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
 #include "emulator/functions/numbers/narrowed.hpp"
 #include "emulator/functions/numbers/reference_number.hpp"
@@ -83,14 +84,28 @@ void run_each(const CodeArrays<std::uint32_t>& arrays) {
 #if defined(__x86_64__)
 // Fused steps are the CPU's own instruction here, not a call.
 template <class Program, const FunctionFormats& formats>
-[[gnu::target("avx2,fma"), gnu::flatten]] void run_each_on_x86(
+[[gnu::target("avx2,fma"), gnu::flatten, gnu::noinline]] void run_each_on_x86(
     const CodeArrays<std::uint32_t>& arrays) {
   run_each<Program, formats>(arrays);
 }
+/// The same for steps that flush, which the CPU does at no cost.
+template <class Program, const FunctionFormats& formats>
+void run_each_flushed_on_x86(const CodeArrays<std::uint32_t>& arrays) {
+  const FlushedArithmetic flushed;
+  run_each_on_x86<typename Program::OnFlushingCpu, formats>(arrays);
+}
+template <class Program, const FunctionFormats& formats>
+auto run_of_this_cpu() {
+  if (!cpu::features().avx2_kernels) return run_each<Program, formats>;
+  if constexpr (requires { typename Program::OnFlushingCpu; }) {
+    return run_each_flushed_on_x86<Program, formats>;
+  } else {
+    return run_each_on_x86<Program, formats>;
+  }
+}
 template <class Program, const FunctionFormats& formats>
 void run_program(const CodeArrays<std::uint32_t>& arrays) {
-  static const auto run =
-      cpu::features().avx2_kernels ? run_each_on_x86<Program, formats> : run_each<Program, formats>;
+  static const auto run = run_of_this_cpu<Program, formats>();
   run(arrays);
 }
 #else

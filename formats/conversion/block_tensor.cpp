@@ -68,7 +68,7 @@ std::vector<std::byte> rows_of(std::span<const std::byte> items, const Along& al
 }
 
 /// The tensor's FP32 words, `made` where they were not there.
-std::span<const std::byte> words_of(const Tensor& tensor, int threads,
+std::span<const std::byte> packed_words(const Tensor& tensor, int threads,
                                     std::vector<std::byte>& made) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   if (tensor.format == fp32) return tensor.bytes.first(count * kernels::word_bytes);
@@ -239,7 +239,7 @@ Value tensor_scale_of(const Tensor& tensor, const BlockFormat& format, int threa
   constexpr int shift = 10;
   constexpr std::size_t group = std::size_t{1} << shift;  // of which a kernel finds the largest
   std::vector<std::byte> made;
-  const std::span<const std::byte> words = words_of(tensor, threads, made);
+  const std::span<const std::byte> words = packed_words(tensor, threads, made);
   const kernels::Kernels& kernels = *kernels::available().front();
   std::atomic<std::uint32_t> largest = 0;
   parallel_for(words.size() / kernels::word_bytes, 64 * group, threads,
@@ -288,7 +288,7 @@ BlockSummary quantise(const Tensor& tensor, const BlockFormat& format, std::size
   std::span<const std::byte> words;
   const bool in_parts = along.inner == 1 && tensor.format != fp32 &&
                         storage_bits(tensor.format, tensor.packing) % 8 == 0;
-  if (!in_parts) words = words_of(tensor, options.threads, made);
+  if (!in_parts) words = packed_words(tensor, options.threads, made);
   if (along.inner != 1) {
     made = rows_of<std::uint32_t>(words, along, along.length, false, options.threads);
     words = made;

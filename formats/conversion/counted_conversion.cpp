@@ -17,7 +17,8 @@ namespace guardbit::formats {
 
 namespace {
 
-constexpr std::size_t grain = std::size_t{1} << 16;  // a whole number of bytes in every packing
+// A whole number of bytes in every packing.
+constexpr std::size_t counted_grain = std::size_t{1} << 16;
 
 using Bytes = std::unique_ptr<std::byte[]>;
 
@@ -44,7 +45,7 @@ ConversionSummary convert_ranges(const Destination& to, std::size_t count, const
   Tally total;
   std::mutex mutex;
   std::size_t done = 0;
-  parallel_for(count, grain, to.options.threads, [&](std::size_t begin, std::size_t end) {
+  parallel_for(count, counted_grain, to.options.threads, [&](std::size_t begin, std::size_t end) {
     const std::size_t size = byte_size(to.format, to.packing, end - begin).value();
     const Bytes output = bytes(size);
     const Tally tally = convert(begin, end, std::span(output.get(), size));

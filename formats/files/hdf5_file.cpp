@@ -66,12 +66,12 @@ std::vector<std::string> names_of_datasets(const OpenFile& open) {
 }
 
 /// What an HDF5 type says; `known` is false for raw words.
-struct Element {
+struct StoredElement {
   Format format;
   bool known = true;
 };
 
-std::optional<Element> element_of(const Hdf5Library& h5, hid_t type) {
+std::optional<StoredElement> element_of(const Hdf5Library& h5, hid_t type) {
   const std::size_t size = h5.type_size(type);
   const bool whole_word = size == 1 || size == 2 || size == 4 || size == 8;
   if (!whole_word) return std::nullopt;
@@ -79,8 +79,8 @@ std::optional<Element> element_of(const Hdf5Library& h5, hid_t type) {
   switch (h5.type_class(type)) {
     case H5T_INTEGER:
       if (h5.type_precision(type) != static_cast<std::size_t>(width)) return std::nullopt;
-      return Element{integer(width, h5.type_sign(type) == H5T_SGN_2)};
-    case H5T_OPAQUE: return Element{integer(width, false), false};
+      return StoredElement{integer(width, h5.type_sign(type) == H5T_SGN_2)};
+    case H5T_OPAQUE: return StoredElement{integer(width, false), false};
     case H5T_FLOAT: {
       std::size_t sign = 0, exponent = 0, exponent_size = 0, fraction = 0, fraction_size = 0;
       if (h5.type_fields(type, &sign, &exponent, &exponent_size, &fraction, &fraction_size) < 0 ||
@@ -93,7 +93,7 @@ std::optional<Element> element_of(const Hdf5Library& h5, hid_t type) {
             exponent == fraction_bits && exponent_size == exponent_bits &&
             sign == fraction_bits + exponent_bits &&
             h5.type_bias(type) == static_cast<std::size_t>(format.bias))
-          return Element{format};
+          return StoredElement{format};
       }
       return std::nullopt;
     }
@@ -133,7 +133,7 @@ std::optional<Dataset> describe(const OpenFile& open, const std::string& name) {
   const Hdf5Handle space(h5.space_of_dataset(dataset.get()), h5.close_space);
   const Hdf5Handle properties(h5.properties_of_dataset(dataset.get()), h5.close_properties);
   if (!type.is_open() || !space.is_open() || !properties.is_open()) throw Error(place, "damaged");
-  const std::optional<Element> element = element_of(h5, type.get());
+  const std::optional<StoredElement> element = element_of(h5, type.get());
   if (!element) return std::nullopt;
   const H5D_layout_t layout = h5.layout(properties.get());
   if (layout == H5D_VIRTUAL || h5.external_count(properties.get()) != 0)

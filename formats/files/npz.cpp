@@ -28,7 +28,7 @@ struct DiscardArchive {
 };
 using Archive = std::unique_ptr<zip_t, DiscardArchive>;
 
-[[noreturn]] void refuse(const std::string& where, zip_error_t* error) {
+[[noreturn]] void refuse_to_write(const std::string& where, zip_error_t* error) {
   throw Error(where, "cannot be written: " + printable(zip_error_strerror(error)));
 }
 
@@ -112,12 +112,12 @@ void add_entry(const std::string& where, zip_t* archive, ZipMethod method,
   const zip_buffer_fragment_t fragments[] = {fragment(header.data(), header.size()),
                                              fragment(content.bytes.data(), content.bytes.size())};
   zip_source_t* source = zip_source_buffer_fragment(archive, fragments, 2, 0);
-  if (source == nullptr) refuse(place, zip_get_error(archive));
+  if (source == nullptr) refuse_to_write(place, zip_get_error(archive));
   const std::string name = content.name + std::string(suffix);
   const zip_int64_t added = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
   if (added < 0) {
     zip_source_free(source);
-    refuse(place, zip_get_error(archive));
+    refuse_to_write(place, zip_get_error(archive));
   }
   const auto index = static_cast<zip_uint64_t>(added);
   std::string comment;
@@ -133,7 +133,7 @@ void add_entry(const std::string& where, zip_t* archive, ZipMethod method,
       zip_file_set_dostime(archive, index, 0, first_of_january_1980, 0) != 0 ||
       zip_file_set_comment(archive, index, comment.data(),
                            static_cast<zip_uint16_t>(comment.size()), ZIP_FL_ENC_UTF_8) != 0) {
-    refuse(place, zip_get_error(archive));
+    refuse_to_write(place, zip_get_error(archive));
   }
 }
 
@@ -174,14 +174,14 @@ void write_npz(const std::string& path, std::span<const Tensor> tensors, ZipMeth
   if (!archive) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    refuse(where, &error);
+    refuse_to_write(where, &error);
   }
   for (const Tensor& tensor : tensors) {
     const auto& [header, content] = contents.emplace_back(npy_content(where, tensor));
     add_entry(where, archive.get(), method, header, content);
   }
   if (zip_close(archive.get()) != 0) {
-    refuse(where, zip_get_error(archive.get()));
+    refuse_to_write(where, zip_get_error(archive.get()));
   }
   static_cast<void>(archive.release());
   output.commit();

@@ -58,8 +58,8 @@ std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       // Calls of libraries, programs and gradients record no single instruction.
       const std::string of = entry.path().parent_path().filename().string();
-      if (entry.path().extension() == ".safetensors" && of != "gemm" && of != "compiled" &&
-          of != "operators" && of != "traces")
+      if (entry.path().extension() == ".safetensors" && of != "atlas" && of != "gemm" &&
+          of != "compiled" && of != "operators" && of != "traces")
         files.push_back(entry.path().string());
     }
   }

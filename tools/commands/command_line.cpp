@@ -21,6 +21,7 @@
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/sign_of_life.hpp"
 
@@ -29,8 +30,6 @@ namespace guardbit::tools {
 namespace {
 
 using formats::Error;
-
-constexpr int exit_bad_input = 2;
 
 /// Where the caller closed a standard stream, the next file opened would take its number and
 /// receive its text. Writing to a closed standard output still fails.

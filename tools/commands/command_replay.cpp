@@ -16,6 +16,7 @@
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -28,9 +29,6 @@ namespace guardbit::tools {
 
 namespace {
 
-constexpr int exit_mismatch = 1;
-constexpr int exit_error = 2;
-
 struct ReplayOptions {
   std::vector<std::string> files;
   std::string report, book, against;
@@ -38,11 +36,6 @@ struct ReplayOptions {
   bool json = false;
   int threads = 0;
 };
-
-void say(const std::string& text) {
-  std::cout.flush();
-  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
-}
 
 using emulator::replay::Recording;
 
@@ -134,7 +127,7 @@ int replay_command(const ReplayOptions& options) {
   if (has_stopped) interruption.check(": the calls from there on were not replayed");
   if (!options.report.empty()) formats::write_file(options.report, replay_page(files));
   if (!options.book.empty()) write_plan_book(options.book, book);
-  if (has_failed) return exit_error;
+  if (has_failed) return exit_bad_input;
   const bool differs = std::ranges::any_of(
       files, [](const ReplayedFile& file) { return file.replay.summary.differs > 0; });
   return differs ? exit_mismatch : 0;

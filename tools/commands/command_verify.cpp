@@ -14,6 +14,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -25,9 +26,6 @@
 namespace guardbit::tools {
 
 namespace {
-
-constexpr int exit_mismatch = 1;
-constexpr int exit_error = 2;
 
 struct VerifyOptions {
   std::vector<std::string> files;
@@ -71,11 +69,6 @@ void verify_element(const VerifyOptions& options, const std::string& path, Verif
   report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
                           capture.arch, std::string(engine.name), 1,
                           report.elements.back().equal ? 0 : 1});
-}
-
-void say(const std::string& text) {
-  std::cout.flush();
-  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
 }
 
 void verify_all(const VerifyOptions& options, const Interruption& interruption,
@@ -141,7 +134,7 @@ int verify(const VerifyOptions& options) {
   if (!report.skipped.empty())
     interruption.check(": " + counted(std::ssize(report.skipped), "file") + " skipped, from " +
                        formats::printable(report.skipped.front(), 1000) + " on");
-  if (!report.failed.empty()) return exit_error;
+  if (!report.failed.empty()) return exit_bad_input;
   const bool all_predicted =
       std::all_of(report.predictions.begin(), report.predictions.end(),
                   [](const Prediction& prediction) { return prediction.predicted; });

@@ -161,6 +161,11 @@ void Table::print_markdown(std::ostream& out) const {
   }
 }
 
+void say(const std::string& text) {
+  std::cout.flush();
+  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
+}
+
 StatusLine::StatusLine(std::chrono::milliseconds interval)
     : interval_(interval), visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
 

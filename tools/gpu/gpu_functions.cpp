@@ -16,6 +16,7 @@
 #include "tools/catalogue/function_facts.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/provenance.hpp"
@@ -46,7 +47,6 @@ Json json_of(const FunctionReport& report) {
 }  // namespace
 
 int validate_functions(const FunctionCampaign& campaign) {
-  constexpr int exit_mismatch = 1;
   const gpu::Device device = gpu::require_device();
   const std::vector<std::string> names =
       campaign.names.empty() ? gpu::modelled_instructions() : campaign.names;

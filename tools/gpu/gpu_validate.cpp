@@ -20,6 +20,7 @@
 #include "gpu/validation/device_capture.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
@@ -33,8 +34,6 @@ namespace {
 using gpu::InstructionReport;
 using gpu::TensorCoreInstruction;
 using Json = nlohmann::ordered_json;
-
-constexpr int exit_mismatch = 1;
 
 struct Options {
   std::vector<std::string> names;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "emulator/functions/compile_mode.hpp"
+#include "emulator/functions/numbers/reference_number.hpp"
 #include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
@@ -15,14 +15,18 @@ namespace guardbit::emulator {
 namespace mufu {
 /// The form with `.ftz` of a form, itself if there is none.
 constexpr const SpecialFunctionForm& flushing_form(const SpecialFunctionForm& form) {
-  for (std::size_t i = 0; i + 1 < special_function_forms.size(); i += 2)
-    if (special_function_forms[i] == &form) return *special_function_forms[i + 1];
-  return form;
+  return form.flushing == nullptr ? form : *form.flushing;
 }
 }  // namespace mufu
 
-template <class Number, CompileMode mode>
+/// `cpu_flushes`: the CPU's own units do, within a FlushedArithmetic. They take subnormal operands
+/// as zeros and give zeros for results that 24 bits of any exponent round below the normal range,
+/// as the device does. What is left to write down are steps on codes and those of several
+/// roundings.
+template <class Number, CompileMode mode, bool cpu_flushes = false>
 class CompiledNumber {
+  using Reference = CompiledNumber<ReferenceNumber, mode>;
+
  public:
   using Word = typename Number::Word;
   using Mask = typename Number::Mask;
@@ -42,17 +46,21 @@ class CompiledNumber {
   friend constexpr Word bits(CompiledNumber x) { return bits(x.number_); }
 
   friend constexpr CompiledNumber operator+(CompiledNumber x, CompiledNumber y) {
-    return result(x.taken() + y.taken());
+    return sum_result(x.taken() + y.taken());
   }
   friend constexpr CompiledNumber operator-(CompiledNumber x, CompiledNumber y) {
-    return result(x.taken() - y.taken());
+    return sum_result(x.taken() - y.taken());
   }
   friend constexpr CompiledNumber operator*(CompiledNumber x, CompiledNumber y) {
     return product_result(x.taken() * y.taken(), x.taken(), y.taken(), Number(0));
   }
   friend constexpr CompiledNumber operator/(CompiledNumber x, CompiledNumber y) {
     if constexpr (is_fast) {
-      return CompiledNumber(mufu::div_full_ftz(x.number_, y.number_));
+      const Number quotient = mufu::div_full_ftz(x.number_, y.number_);
+      if constexpr (cpu_flushes) {
+        if (quotient == 0) return by_reference([](auto a, auto b) { return a / b; }, x, y);
+      }
+      return CompiledNumber(quotient);
     } else {
       return divide(x, y, formats::Rounding::nearest_even);
     }
@@ -69,6 +77,11 @@ class CompiledNumber {
   /// it is rounded.
   friend constexpr CompiledNumber divide(CompiledNumber x, CompiledNumber y,
                                          formats::Rounding rounding) {
+    if constexpr (cpu_flushes) {
+      const Number nearest = x.number_ / y.number_;
+      if (rounding == formats::Rounding::nearest_even && abs(nearest) > smallest)
+        return CompiledNumber(nearest);
+    }
     const Number cut = flushed(divide(x.taken(), y.taken(), formats::Rounding::toward_zero));
     return CompiledNumber(select(cut == 0, cut, divide(x.taken(), y.taken(), rounding)));
   }
@@ -79,7 +92,12 @@ class CompiledNumber {
     return product_result(fma(x.taken(), y.taken(), z.taken()), x.taken(), y.taken(), z.taken());
   }
   friend constexpr CompiledNumber fma_down(CompiledNumber x, CompiledNumber y, CompiledNumber z) {
-    return result(fma_down(x.taken(), y.taken(), z.taken()));
+    const CompiledNumber sum = result(fma_down(x.taken(), y.taken(), z.taken()));
+    if constexpr (cpu_flushes) {
+      const auto exactly = [](auto a, auto b, auto c) { return fma_down(a, b, c); };
+      if (abs(sum.number_) <= smallest) return by_reference(exactly, x, y, z);
+    }
+    return sum;
   }
   friend constexpr CompiledNumber add_toward_zero(CompiledNumber x, CompiledNumber y) {
     return result(add_toward_zero(x.taken(), y.taken()));
@@ -96,7 +114,9 @@ class CompiledNumber {
     return CompiledNumber(evaluate(mufu::flushing_form(form), x.number_));
   }
 
-  friend constexpr CompiledNumber abs(CompiledNumber x) { return CompiledNumber(abs(x.taken())); }
+  friend constexpr CompiledNumber abs(CompiledNumber x) {
+    return CompiledNumber(abs(flushed(x.number_)));
+  }
   friend constexpr CompiledNumber copysign(CompiledNumber magnitude, CompiledNumber sign) {
     return CompiledNumber(copysign(magnitude.number_, sign.number_));
   }
@@ -138,28 +158,56 @@ class CompiledNumber {
   }
 
  private:
-  constexpr Number taken() const { return flushed(number_); }
+  constexpr Number taken() const {
+    if constexpr (cpu_flushes) {
+      return number_;
+    } else {
+      return flushed(number_);
+    }
+  }
   static constexpr CompiledNumber result(Number x) { return CompiledNumber(flushed(x)); }
+  static constexpr CompiledNumber sum_result(Number x) {
+    if constexpr (cpu_flushes) {
+      return CompiledNumber(x);
+    } else {
+      return result(x);
+    }
+  }
+  static constexpr float smallest = 0x1p-126F;
   /// x y + z, rounded to `rounded`: a zero where 24 bits of any exponent would round it below the
-  /// normal range. Where that decides, the smaller factor and z can be scaled.
+  /// normal range.
   static constexpr CompiledNumber product_result(Number rounded, Number x, Number y, Number z) {
-    constexpr float smallest = 0x1p-126F, scale = 0x1p24F;
-    const auto at_the_edge = [&] {
-      const auto is_x_smaller = abs(x) < abs(y);
-      const Number wide = fma(x * select(is_x_smaller, Number(scale), Number(1)),
-                              y * select(is_x_smaller, Number(1), Number(scale)), z * scale);
-      return select(abs(wide) < smallest * scale, copysign(Number(0), rounded), rounded);
-    };
-    return CompiledNumber(
-        Number::choose(abs(rounded) == smallest, at_the_edge, [&] { return flushed(rounded); }));
+    if constexpr (cpu_flushes) return CompiledNumber(rounded);
+    return CompiledNumber(Number::choose(
+        abs(rounded) == smallest, [&] { return product_at_the_edge(rounded, x, y, z); },
+        [&] { return flushed(rounded); }));
+  }
+  /// The same where `rounded` is the smallest normal number, which few products are: one copy is
+  /// enough for all steps. The smaller factor and z can be scaled there.
+  [[gnu::noinline]] static constexpr Number product_at_the_edge(Number rounded, Number x, Number y,
+                                                                Number z) {
+    constexpr float scale = 0x1p24F;
+    const auto is_x_smaller = abs(x) < abs(y);
+    const Number wide = fma(x * select(is_x_smaller, Number(scale), Number(1)),
+                            y * select(is_x_smaller, Number(1), Number(scale)), z * scale);
+    return select(abs(wide) < smallest * scale, copysign(Number(0), rounded), rounded);
+  }
+
+  /// A step in integers.
+  template <class Step, class... Numbers>
+  [[gnu::noinline]] static CompiledNumber by_reference(const Step& step, Numbers... x) {
+    return of(bits(step(Reference::of(bits(x))...)));
   }
 
   Number number_{};
 };
 
 /// A Program of numbers as nvcc compiles it in a mode.
-template <class Program, CompileMode mode>
+template <class Program, CompileMode mode, bool cpu_flushes = false>
 struct CompiledProgram {
+  /// The same for a CPU that flushes.
+  using OnFlushingCpu = CompiledProgram<Program, mode, true>;
+
   template <class... Arguments>
   requires std::is_invocable_v<Program, Arguments...>
   constexpr auto operator()(Arguments... arguments) const {
@@ -175,7 +223,7 @@ struct CompiledProgram {
   template <class Argument>
   static constexpr auto compiled(Argument x) {
     if constexpr (requires { typename Argument::Word; }) {
-      return CompiledNumber<Argument, mode>(x);
+      return CompiledNumber<Argument, mode, cpu_flushes>(x);
     } else {
       return x;
     }

@@ -37,6 +37,8 @@ struct SpecialFunctionForm {
   const UnitFunction* function = nullptr;
   FormStep before{};
   std::array<Scaling, 2> scalings{};
+  /// the form with `.ftz`, where it is another one
+  const SpecialFunctionForm* flushing = nullptr;
 };
 
 template <class Number>
@@ -83,27 +85,42 @@ constexpr Scaling subnormals(FormStep before, FormStep after) {
 
 inline constexpr SpecialFunctionForm ex2_approx_ftz_form = {"ex2.approx.ftz.f32", &ex2};
 inline constexpr SpecialFunctionForm ex2_approx_form = {
-    "ex2.approx.f32", &ex2, {}, {{{0x42fc0001, above_infinity, true, times(0.5F), squared}}}};
+    "ex2.approx.f32",
+    &ex2,
+    {},
+    {{{0x42fc0001, above_infinity, true, times(0.5F), squared}}},
+    &ex2_approx_ftz_form};
 inline constexpr SpecialFunctionForm lg2_approx_ftz_form = {"lg2.approx.ftz.f32", &lg2};
 inline constexpr SpecialFunctionForm lg2_approx_form = {
-    "lg2.approx.f32", &lg2, {}, {{subnormals(times(0x1p24F), plus(-24))}}};
+    "lg2.approx.f32", &lg2, {}, {{subnormals(times(0x1p24F), plus(-24))}}, &lg2_approx_ftz_form};
 inline constexpr SpecialFunctionForm rcp_approx_ftz_form = {"rcp.approx.ftz.f32", &rcp};
 inline constexpr SpecialFunctionForm rcp_approx_form = {
     "rcp.approx.f32",
     &rcp,
     {},
     {{subnormals(times(0x1p24F), times(0x1p24F)),
-      {0x7e800001, above_infinity, false, times(0.25F), times(0.25F)}}}};
+      {0x7e800001, above_infinity, false, times(0.25F), times(0.25F)}}},
+    &rcp_approx_ftz_form};
 inline constexpr SpecialFunctionForm rsqrt_approx_ftz_form = {"rsqrt.approx.ftz.f32", &rsqrt};
 inline constexpr SpecialFunctionForm rsqrt_approx_form = {
-    "rsqrt.approx.f32", &rsqrt, {}, {{subnormals(times(0x1p24F), times(0x1p12F))}}};
+    "rsqrt.approx.f32",
+    &rsqrt,
+    {},
+    {{subnormals(times(0x1p24F), times(0x1p12F))}},
+    &rsqrt_approx_ftz_form};
 inline constexpr SpecialFunctionForm sqrt_approx_ftz_form = {"sqrt.approx.ftz.f32", &sqrt};
 inline constexpr SpecialFunctionForm sqrt_approx_form = {
-    "sqrt.approx.f32", &sqrt, {}, {{subnormals(times(0x1p24F), times(0x1p-12F))}}};
+    "sqrt.approx.f32",
+    &sqrt,
+    {},
+    {{subnormals(times(0x1p24F), times(0x1p-12F))}},
+    &sqrt_approx_ftz_form};
 inline constexpr SpecialFunctionForm sin_approx_ftz_form = {"sin.approx.ftz.f32", &sin, to_turns};
-inline constexpr SpecialFunctionForm sin_approx_form = {"sin.approx.f32", &sin, to_turns};
+inline constexpr SpecialFunctionForm sin_approx_form = {
+    "sin.approx.f32", &sin, to_turns, {}, &sin_approx_ftz_form};
 inline constexpr SpecialFunctionForm cos_approx_ftz_form = {"cos.approx.ftz.f32", &cos, to_turns};
-inline constexpr SpecialFunctionForm cos_approx_form = {"cos.approx.f32", &cos, to_turns};
+inline constexpr SpecialFunctionForm cos_approx_form = {
+    "cos.approx.f32", &cos, to_turns, {}, &cos_approx_ftz_form};
 inline constexpr SpecialFunctionForm tanh_approx_form = {"tanh.approx.f32", &tanh};
 
 /// Every form.

@@ -214,6 +214,45 @@ TEST_CASE("arrays and single numbers give the same results") {
   }
 }
 
+/// Codes at the edge of the normal range and far from 1, whose products and quotients end there.
+std::vector<std::uint64_t> arguments_at_the_edge(std::size_t count, std::uint64_t seed) {
+  emulator::inputs::Random random(seed);
+  std::vector<std::uint64_t> codes;
+  while (codes.size() < count) {
+    const std::uint64_t bits = random.bits() & 0xffffffff, signed_fraction = bits & 0x807fffff;
+    codes.push_back(signed_fraction);                                     // subnormal
+    codes.push_back((bits & 0x80000000) | (0x007fff00 + bits % 512));     // around 2^-126
+    codes.push_back(signed_fraction | (0x3f + random.bits() % 3) << 23);  // around 2^-63
+    codes.push_back(signed_fraction | (0xbd + random.bits() % 3) << 23);  // around 2^63
+    codes.push_back(signed_fraction | (0xfc + random.bits() % 3) << 23);  // around 2^126
+    codes.push_back(signed_fraction | (0x7e + random.bits() % 9) << 23);  // around 1 and 100
+  }
+  for (std::size_t i = 0; i < count; ++i) std::swap(codes[i], codes[random.bits() % count]);
+  codes.resize(count);
+  return codes;
+}
+
+// The CPU flushes there, and integers do in the reference.
+TEST_CASE("what nvcc compiles to flush does so at the edge of the normal range") {
+  constexpr std::size_t count = 600;
+  for (const Function& function : all_functions()) {
+    const bool takes_integers = std::ranges::any_of(
+        function.formats.operands, [](const formats::Format& f) { return f != formats::fp32; });
+    if (function.compile == emulator::CompileMode::standard || takes_integers) continue;
+    std::vector<std::vector<std::uint64_t>> operands;
+    for (std::size_t i = 0; i < function.operands; ++i)
+      operands.push_back(arguments_at_the_edge(count, i + 1));
+    const auto results = emulator::function_results(function, operands, 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      emulator::OperandCodes codes{};
+      for (std::size_t k = 0; k < operands.size(); ++k) codes.at(k) = operands[k][i];
+      INFO(text_of(function) << " of " << std::hex << codes[0] << ", " << codes[1]);
+      for (std::size_t k = 0; k < results.size(); ++k)
+        REQUIRE(function.reference(codes).at(k) == results[k][i]);
+    }
+  }
+}
+
 TEST_CASE("functions compute what the catalogue says") {
   for (const Function& function : all_functions()) {
     for (const double x : {0.3, 0.75, 1.25, 2.5, -0.6, -2.25}) {
