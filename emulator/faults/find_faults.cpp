@@ -356,7 +356,8 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   } else {
     faults = explained(x, converted, wrong, interrupted);
     if (faults.empty()) {
-      faults = find_some_function(x);
+      // What was not looked at may explain it better.
+      if (!interrupted || !interrupted()) faults = find_some_function(x);
       // Its values may be in a narrow format by chance.
       if (!faults.empty()) conversions.clear();
     }

@@ -151,6 +151,7 @@ class Search {
   double agreeing(const std::vector<KRanges>& parts, Way way, const Format& format,
                   std::size_t count) const;
   double agreeing_spread(const std::vector<KRanges>& parts, Way way, const Format& format) const;
+  double truncated_spread() const;
   bool agrees(const Sampled& output, double sum) const;
   bool agrees(const Sampled& output, const std::vector<KRanges>& parts, Way way,
               const Rounder& rounded, const Format& format) const;
@@ -244,6 +245,21 @@ double Search::agreeing_spread(const std::vector<KRanges>& parts, Way way,
   return agree / std::max(all, 1.0);
 }
 
+/// The share of those that are the whole sum, truncated to D's format.
+double Search::truncated_spread() const {
+  double agree = 0, all = 0;
+  for (const Sampled& output : outputs_) {
+    if (!output.is_spread) continue;
+    const double sum = x_.alpha * output.sums.back() + output.addend,
+                 cut = std::copysign(1.0, sum) * (sum - output.seen);
+    all += 1;
+    const bool fits =
+        cut >= -output.allowed && cut <= 2 * half_spacing(x_.output, sum) + output.allowed;
+    agree += fits ? 1 : 0;
+  }
+  return agree / std::max(all, 1.0);
+}
+
 /// The largest part of an output's magnitude that these roundings may take it.
 double Search::unit_of(const std::vector<KRanges>& parts, Way way, const Format& format) const {
   const Rounder rounded(format);
@@ -323,10 +339,11 @@ std::optional<RoundedParts> Search::run() {
   if (best.share <= by_chance) return {};
   if (!is_exact && !(best.share > 0.5 && best.share - by_chance > clearly * error)) return {};
   // Half of the outputs were chosen because D's rounding alone does not explain them. Of those
-  // spread over D a split must explain more than that does.
+  // spread over D a split must explain more than that does, or than truncation.
   const std::vector<KRanges>& divided = splits[best.split].second;
-  if (agreeing_spread(divided, best.way, best.format) <=
-      agreeing_spread(whole, Way::in_place, formats.front()))
+  const double share = agreeing_spread(divided, best.way, best.format);
+  if (share <= agreeing_spread(whole, Way::in_place, formats.front()) ||
+      share <= truncated_spread())
     return {};
   RoundedParts result;
   result.split = splits[best.split].first;

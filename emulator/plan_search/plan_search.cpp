@@ -204,7 +204,9 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
       tried.count = std::ssize(results);
       tried.best = *std::min_element(results.begin(), results.end(), fewer);
       if (tried.best.mismatches > most_failures(first)) continue;
-      try_plan(stage[i], few, *few.prepared->get(stage[i]), 1, tried.results);
+      // A sparse A may have its first wrong group here.
+      const auto operands_of_few = few.prepared->get(stage[i]);
+      if (operands_of_few) try_plan(stage[i], few, *operands_of_few, 1, tried.results);
     }
   });
   std::vector<PlanResult> passed, nearly;
@@ -240,7 +242,8 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
     if (judged && (!best || judged->on_sample < best->on_sample)) best = std::move(judged);
   }
   if (!best || (!near_misses_.empty() && near_misses_.front().on_sample <= best->on_sample)) return;
-  near_misses_.insert(near_misses_.begin(), *judge(samples, best->result.plan, 1, samples.size()));
+  if (auto on_all = judge(samples, best->result.plan, 1, samples.size()))
+    near_misses_.insert(near_misses_.begin(), *std::move(on_all));
 }
 
 /// Tries plans on the outputs that the best near miss gets wrong. They may be damaged, or another
@@ -274,7 +277,9 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
       try_plan(plans[i], failed, *operands, 1, tried[i]);
       const auto hopeless = [&](const PlanResult& x) { return x.mismatches * 2 > failed.d.size(); };
       if (std::all_of(tried[i].begin(), tried[i].end(), hopeless)) continue;
-      try_plan(plans[i], first, *first.prepared->get(plans[i]), 1, elsewhere);
+      const auto operands_elsewhere = first.prepared->get(plans[i]);
+      if (!operands_elsewhere) continue;
+      try_plan(plans[i], first, *operands_elsewhere, 1, elsewhere);
       for (std::size_t ending = 0; ending < elsewhere.size(); ++ending)
         if (elsewhere[ending].mismatches > most_failures(first))
           tried[i][ending].mismatches = failed.d.size();
@@ -305,6 +310,7 @@ std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPla
   for (std::size_t number = 2; number < sample_count; ++number) {
     const Sample& sample = samples[number];
     const auto operands = sample.prepared->get(plan);
+    if (!operands) return {};
     const CodeMatrix d =
         finish(plan, sample.problem,
                partial_sums(plan, *operands, sample.problem, {nullptr, options_.threads}));

@@ -22,6 +22,14 @@ using tests::json_of;
 using tests::run_command;
 using tests::TemporaryFolder;
 
+TEST_CASE("function: a word too long for a file's name is no number, and no file") {
+  const CommandResult result =
+      run_command({"function", "ex2.approx.ftz.f32", std::string(5000, 'x')});
+  CHECK(result.status == 2);
+  CHECK(is_one_error_line(result.error));
+  CHECK(result.error.find("is no number, and no such file is there") != std::string::npos);
+}
+
 TEST_CASE("function takes a result of the special function unit apart") {
   const CommandResult result = run_command({"function", "ex2.approx.ftz.f32", "-1.25"});
   CHECK(result.status == 0);

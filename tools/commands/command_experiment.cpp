@@ -150,7 +150,8 @@ class RecordFile {
  public:
   RecordFile(std::string path, RunIdentity identity, bool fresh) : path_(std::move(path)) {
     record_.identity = std::move(identity);
-    if (path_.empty() || fresh || !std::filesystem::exists(path_)) return;
+    std::error_code ignored;
+    if (path_.empty() || fresh || !std::filesystem::exists(path_, ignored)) return;
     ExperimentRecord earlier = read_record(path_);
     if (earlier.identity != record_.identity) return;
     record_ = std::move(earlier);

@@ -108,7 +108,8 @@ struct FunctionArgument {
 FunctionArgument read_argument(const Function& function, const std::string& word, std::size_t i) {
   const formats::Format& format = function.formats.operands.at(i);
   if (const auto code = code_of_number(word, format)) return {word, {*code}, {}};
-  if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
+  std::error_code ignored;
+  if (!std::filesystem::exists(word, ignored) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
   const Tensor array = read_operand("", emulator::operand_names.at(i), word, format);
   if (array.format != format) {
@@ -272,7 +273,8 @@ void run(const CLI::App& command, const FunctionOptions& options) {
     const auto code =
         code_of_number(word, function.formats.operands.at(codes.size() % function.operands));
     if (!code) {
-      if (std::filesystem::exists(word))
+      std::error_code ignored;
+      if (std::filesystem::exists(word, ignored))
         throw Error("function", "arrays need -o, where results go");
       throw Error("function",
                   formats::in_quotes(word) + " is no number, and no such file is there");

@@ -16,7 +16,8 @@ namespace {
 /// FILE, or FILE:TENSOR where no file has the whole text as its name.
 std::pair<std::string, std::string> split_place(const std::string& place) {
   const std::size_t colon = place.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(place)) return {place, ""};
+  std::error_code ignored;
+  if (colon == std::string::npos || std::filesystem::exists(place, ignored)) return {place, ""};
   return {place.substr(0, colon), place.substr(colon + 1)};
 }
 

@@ -13,7 +13,8 @@
 namespace guardbit::tools {
 
 void read_plan_book(const std::string& path, emulator::replay::PlanBook& book) {
-  if (!std::filesystem::exists(path)) return;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) return;
   const std::string where = formats::printable(path);
   const auto document = read_json(path);
   if (!document.is_object() || !document.contains("plan_book") || document["plan_book"] != 1 ||

@@ -42,7 +42,10 @@ class Files {
     if (error) throw Error(formats::printable(folder_), "cannot make this folder");
   }
 
-  bool has_checkpoint() const { return !folder_.empty() && std::filesystem::exists(checkpoint()); }
+  bool has_checkpoint() const {
+    std::error_code ignored;
+    return !folder_.empty() && std::filesystem::exists(checkpoint(), ignored);
+  }
   std::vector<StepRecord> resume(training::Trainer& trainer) const {
     const formats::TensorFile file = formats::read_safetensors(checkpoint());
     const auto settings = file.metadata.find("settings");

@@ -121,6 +121,18 @@ TEST_CASE("a double rounding is no split of K") {
   CHECK(judgement.verdict == Verdict::valid_rounding);
 }
 
+TEST_CASE("a D that is truncated is no split of K") {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Subject x = subject_of({96, 48, 92}, {formats::bf16, formats::bf16}, seed, true);
+    const RealMatrix d = mapped(plus(chained(x.a, x.b), x.c),
+                                [](double value) { return truncated(formats::bf16, value); });
+    const Judgement judgement = judge(numbers(x, d));
+    CHECK(!judgement.split);
+    REQUIRE(!judgement.faults.empty());
+    CHECK(judgement.faults.front().kind == FaultKind::converted_output);
+  }
+}
+
 TEST_CASE("sums in FP32 show no parts that are rounded") {
   for (const formats::Format& format : {formats::bf16, formats::fp16}) {
     const Subject x = subject(format, 512, 5);

@@ -86,6 +86,16 @@ std::set<std::string_view> check_recordings(std::size_t stride) {
   return seen;
 }
 
+TEST_CASE("a sparse A that cannot be stored has no plan, wherever its first wrong group is") {
+  for (const std::int64_t row : {0, 9, 22, 37, 50, 63}) {
+    GemmCapture capture =
+        emulator::read_gemm_capture("tests/golden/gemm/sparse_f16_64x64x64_cusparselt.safetensors");
+    for (std::int64_t k = 20; k < 24; ++k)
+      capture.problem.a.set(row * capture.problem.k() + k, 0x3c00);
+    CHECK(!search(capture).explained());
+  }
+}
+
 TEST_CASE("a recorded kernel of known plan is what its plan gives, and is found") {
   const GemmCapture capture =
       emulator::read_gemm_capture("tests/golden/gemm/own_f16_64x48x256_blocks5.safetensors");
