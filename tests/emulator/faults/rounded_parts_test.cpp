@@ -122,7 +122,7 @@ TEST_CASE("a double rounding is no split of K") {
 }
 
 TEST_CASE("a D that is truncated is no split of K") {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const Subject x = subject_of({96, 48, 92}, {formats::bf16, formats::bf16}, seed, true);
     const RealMatrix d = mapped(plus(chained(x.a, x.b), x.c),
                                 [](double value) { return truncated(formats::bf16, value); });
