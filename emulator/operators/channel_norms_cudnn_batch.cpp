@@ -204,14 +204,13 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
     layout.store(channel, static_cast<std::int64_t>(c), results);
   }
   const Dimensions of_channels = {static_cast<std::int64_t>(kept)};
-  ChannelNormResult all{
-      tensor_of_numbers(input.type, input.shape, input.stride, results),
-      tensor_of_numbers(formats::fp32, of_channels, means),
-      tensor_of_numbers(formats::fp32, of_channels, reciprocals),
-      !arguments.is_training ? "running statistics"
-      : layout.is_channels_last
-          ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
-          : words_of_threads(vector_of(input, layout)) + ", two passes"};
+  ChannelNormResult all{tensor_of_numbers(input.type, input.shape, input.stride, results),
+                        tensor_of_numbers(formats::fp32, of_channels, means),
+                        tensor_of_numbers(formats::fp32, of_channels, reciprocals),
+                        !arguments.is_training ? "running statistics"
+                        : layout.is_channels_last
+                            ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+                            : words_of_threads(vector_of(input, layout)) + ", two passes"};
   if (!arguments.is_training || arguments.running_mean == nullptr ||
       arguments.running_variance == nullptr)
     return all;

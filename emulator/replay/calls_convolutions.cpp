@@ -94,8 +94,9 @@ Answer convolution(const Call& call, Context& context) {
   const Tensor output = as_2d(*results[0]);
   if (x.is_transposed) {
     if (x.groups != 1) return unmodelled("a transposed convolution in groups");
-    return answer_of(judge_product(scattered_product(x, x.input, output, context, call.op), context),
-                     *results[0]);
+    return answer_of(
+        judge_product(scattered_product(x, x.input, output, context, call.op), context),
+        *results[0]);
   }
   return answer_of(judge_product(convolved_product(x, output, context, call.op), context),
                    *results[0]);

@@ -70,9 +70,9 @@ Answer in_order_of(const Tensor& like, Answer answer) {
 template <Distribution distribution>
 Answer numbers_like(const Call& call, Context& context) {
   const Tensor& input = call.tensor(0, "self");
-  return in_order_of(
-      input, distributed(call, context, distribution,
-                         call.dtype(by_name, "dtype").value_or(input.type), input.shape));
+  return in_order_of(input,
+                     distributed(call, context, distribution,
+                                 call.dtype(by_name, "dtype").value_or(input.type), input.shape));
 }
 
 Answer filled(const Call& call, const Context& context, Distribution distribution, Numbers x) {
@@ -100,9 +100,9 @@ Answer integers(const Call& call, Context& context) {
   const bool has_low = call.op.starts_with("aten.randint.low");
   const std::size_t size = has_low ? 2 : 1;
   const Dimensions shape = call.integers(size, "size");
-  auto result = ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64), shape,
-                              has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high"),
-                              *draws);
+  auto result =
+      ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64), shape,
+                    has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high"), *draws);
   if (!result) return unmodelled("integers of a range of 2^28 or more");
   return drawn(std::move(result), count_of(shape), context);
 }
@@ -149,8 +149,7 @@ Answer multinomial(const Call& call, Context& context) {
   if (!ops::is_working_type(weights.type)) return unmodelled("a type without a model");
   const Tensor numbers =
       ops::from_memory_order(weights, ops::exponential(weights.type, weights.shape, 1, *draws));
-  const Tensor ratios =
-      result_of("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
+  const Tensor ratios = result_of("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
   return drawn(result_of("aten.argmax.default",
                          {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context),
                weights.count(), context);

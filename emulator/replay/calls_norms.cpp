@@ -150,7 +150,8 @@ bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& record
 template <class Compute>
 Answer with_pixels(const Call& call, const Context& context, bool is_free, const Compute& compute) {
   if (!is_free) return compute(1);
-  constexpr std::string_view unknown = "how many pixels a block of cuDNN's kernel takes is not known";
+  constexpr std::string_view unknown =
+      "how many pixels a block of cuDNN's kernel takes is not known";
   if (!context.has_results) return unmodelled(std::string(unknown));
   const std::vector<const Tensor*> recorded = tensors_of(call.out);
   constexpr std::int64_t most_pixels = 64;

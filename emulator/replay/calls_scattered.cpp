@@ -35,9 +35,9 @@ Answer embedding_gradient(const Call& call, Context& context) {
   if (gradient.shape.empty()) return unmodelled("a gradient of one number");
   const bool scales = call.boolean(4, "scale_grad_by_freq", false);
   if (scales) return unmodelled("gradients scaled by frequency, not measured");
-  return answered(ops::embedding_gradient(gradient, call.tensor(1, "indices"), rows,
-                                          call.integer(3, "padding_idx", -1), scales,
-                                          recorded_result(call, {rows, gradient.shape.back()}, context)));
+  return answered(ops::embedding_gradient(
+      gradient, call.tensor(1, "indices"), rows, call.integer(3, "padding_idx", -1), scales,
+      recorded_result(call, {rows, gradient.shape.back()}, context)));
 }
 
 Answer index_add(const Call& call, Context& context) {

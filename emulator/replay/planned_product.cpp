@@ -40,8 +40,7 @@ ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,
                         const Context& context) {
   ProductVerdict verdict{Status::exact, words_of(*chosen.order, chosen.plan), true, 0};
   verdict.is_guessed = chosen.is_guessed;
-  CodeMatrix d =
-      execute(chosen.plan, capture.lowered(chosen.plan.convolution), context.threads);
+  CodeMatrix d = execute(chosen.plan, capture.lowered(chosen.plan.convolution), context.threads);
   if (capture.convolution) d = raise_output(*capture.convolution, d);
   if (chosen.order->raise) d = chosen.order->raise(d);
   verdict.computed = d.contiguous();

@@ -116,8 +116,8 @@ nb::tuple answered(const Answer& answer) {
   for (const auto& result : answer.results) results.append(result_of(result));
   for (const auto& [name, tensor] : answer.also_changed)
     also_changed.append(nb::make_tuple(name, result_of(tensor)));
-  return nb::make_tuple(std::string(formats::word_of(answer.status)), answer.plan, results, answer.changed,
-                        also_changed, answer.is_guessed, answer.drawn);
+  return nb::make_tuple(std::string(formats::word_of(answer.status)), answer.plan, results,
+                        answer.changed, also_changed, answer.is_guessed, answer.drawn);
 }
 
 }  // namespace
@@ -129,8 +129,8 @@ void bind_operators(nb::module_& module) {
           [](Tensor* self, const std::string& dtype, std::vector<std::int64_t> shape,
              std::vector<std::int64_t> stride, std::int64_t offset, bool is_on_gpu,
              std::uintptr_t address) {
-            new (self) Tensor(tensor_at(dtype, std::move(shape), std::move(stride), offset,
-                                        is_on_gpu, address));
+            new (self) Tensor(
+                tensor_at(dtype, std::move(shape), std::move(stride), offset, is_on_gpu, address));
           },
           nb::arg("dtype"), nb::arg("shape"), nb::arg("stride"), nb::arg("offset"),
           nb::arg("is_on_gpu"), nb::arg("address"));

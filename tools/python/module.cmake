@@ -20,9 +20,15 @@ foreach(library nanobind-static nanobind-static-abi3)
   endif()
 endforeach()
 
+# Stands in for the driver where guardbit.torch runs PyTorch's CUDA build without one.
+add_library(guardbit_no_driver MODULE python/no_driver.cpp)
+set_target_properties(guardbit_no_driver PROPERTIES OUTPUT_NAME _no_driver PREFIX "" SUFFIX ".so" NO_SONAME ON)
+target_link_options(guardbit_no_driver PRIVATE "LINKER:-soname,libcuda.so.1")
+add_dependencies(guardbit_python guardbit_no_driver)
+
 # The wheel: the package; in it the command and, where that looks for them, the recordings that experiments ask; beside the
 # interpreter a script that starts the command.
-install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
+install(TARGETS guardbit_python guardbit_no_driver LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
 install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)

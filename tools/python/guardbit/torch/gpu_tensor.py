@@ -42,6 +42,9 @@ class GpuTensor(torch.Tensor):
         storage = self.inner.untyped_storage()
         return as_of_gpu(storage)
 
+    def tolist(self) -> Any:
+        return self.detach().cpu().tolist()
+
     def is_shared(self) -> bool:
         return True
 

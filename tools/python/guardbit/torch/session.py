@@ -114,14 +114,14 @@ class Session(TorchDispatchMode):
         special = self.specials.get(packet)
         if special is not None:
             return special(self, func, args, kwargs)
-        if func.is_view or packet in MOVING:
-            return self.moved(func, args, kwargs)
         if torch.is_inference_mode_enabled() and func._can_decompose():
             # Without autograd composite operators arrive whole.
             with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        if func.is_view or packet in MOVING:
+            return self.moved(func, args, kwargs)
         return self.modelled(func, args, kwargs)
 
     def close(self) -> None:
@@ -211,6 +211,8 @@ class Session(TorchDispatchMode):
     def argument(self, value: Any, kept: list[Any]) -> Any:
         if isinstance(value, torch.Tensor):
             inner = value.inner if isinstance(value, GpuTensor) else value
+            if inner.dtype == torch.uint64:
+                inner = inner.view(torch.int64)
             word = WORDS.get(inner.dtype)
             if word is None:
                 return str(inner.dtype)
