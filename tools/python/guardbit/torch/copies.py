@@ -86,6 +86,18 @@ def put_at(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     return session.moved(func, args, kwargs)
 
 
+def added_at(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """scatter_add: atomics; where no place is written to twice there is one sum."""
+    target, dim, index = args[:3]
+    places = inner_of(index)
+    counts = torch.zeros(target.shape, dtype=torch.int32).scatter_add_(dim, places, torch.ones(places.shape, dtype=torch.int32))
+    most = int(counts.max()) if counts.numel() else 0
+    of_zeros = not bool(target.inner.any())
+    if most > (2 if of_zeros and not torch.are_deterministic_algorithms_enabled() else 1):
+        return session.without_model(func, args, kwargs, "atomics add in no fixed order")
+    return session.moved(func, args, kwargs)
+
+
 def counted(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if argument_of(func, args, kwargs, "weights") is not None:
         return session.without_model(func, args, kwargs, "atomics add the weights in no fixed order")
@@ -115,5 +127,6 @@ def greatest(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[st
 Session.specials.update({
     "_to_copy": to_copy, "copy_": copy_into, "_foreach_copy_": copy_lists, "_local_scalar_dense": to_number, "item": to_number, "equal": is_equal,
     "arange": arange, "index_put": put_at, "index_put_": put_at, "_index_put_impl_": put_at, "_unsafe_index_put": put_at, "bincount": counted,
+    "scatter_add": added_at, "scatter_add_": added_at,
     "topk": greatest,
 })

@@ -27,7 +27,7 @@ put repeat repeat_interleave resize_ roll rot90 scalar_tensor scatter scatter_ s
 slice_copy split_copy split_with_sizes_copy squeeze_ squeeze_copy stack swapaxes_ t_ t_copy take tile transpose_ transpose_copy tril tril_
 tril_indices triu triu_ triu_indices unfold_backward unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
 _foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount histc
-_has_compatible_shallow_copy_type _nested_tensor_from_mask_left_aligned record_stream pin_memory _pin_memory item bucketize searchsorted
+_has_compatible_shallow_copy_type _nested_tensor_from_mask_left_aligned record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
 """.split())
 
 # Operators whose handlers look at the form of the result.
@@ -120,6 +120,10 @@ class Session(TorchDispatchMode):
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        if func.is_view and torch.is_inference_mode_enabled() and not tensors_in(args)[0].is_inference():
+            # A view of a tensor that autograd knows is one, too.
+            with torch.inference_mode(False):
+                return self.moved(func, args, kwargs)
         if func.is_view or packet in MOVING:
             return self.moved(func, args, kwargs)
         return self.modelled(func, args, kwargs)
