@@ -168,8 +168,9 @@ Answer cudnn(const Call& call, Context& context) {
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
   if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
-  if (x.queries == 1 && !call.boolean(4, "compute_log_sumexp", false))
-    return unmodelled("cuDNN's kernel for one query in inference is not known");
+  constexpr std::int64_t tile_of_keys = 128;
+  if (x.queries == 1 && x.keys > tile_of_keys && !call.boolean(4, "compute_log_sumexp", false))
+    return unmodelled("cuDNN's kernel for one query and more than 128 keys is not known");
   Answer answer =
       forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
   // Otherwise what stands there is no logsumexp but the generator's state.
