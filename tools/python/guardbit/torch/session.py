@@ -23,11 +23,11 @@ _reshape_alias _reshape_copy _unsafe_view alias_copy arange as_strided_ as_strid
 diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_ flip full full_like gather
 index index_copy index_copy_ index_fill index_fill_ index_select is_pinned is_same_size lift lift_fresh lift_fresh_copy masked_scatter
 masked_scatter_ masked_select narrow_copy new_empty new_empty_strided new_full new_ones new_zeros nonzero one_hot ones ones_like permute_copy
-put repeat repeat_interleave resize_ roll rot90 scalar_tensor scatter scatter_ select_backward select_scatter slice_backward slice_scatter
+repeat repeat_interleave resize_ roll rot90 scalar_tensor scatter scatter_ select_backward select_scatter slice_backward slice_scatter
 slice_copy split_copy split_with_sizes_copy squeeze_ squeeze_copy stack swapaxes_ t_ t_copy take tile transpose_ transpose_copy tril tril_
-tril_indices triu triu_ triu_indices unfold_backward unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
-_foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount histc
-_has_compatible_shallow_copy_type _nested_tensor_from_mask_left_aligned record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
+tril_indices triu triu_ triu_indices unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
+_foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount
+_has_compatible_shallow_copy_type record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
 """.split())
 
 # Operators whose handlers look at the form of the result.
@@ -194,8 +194,10 @@ class Session(TorchDispatchMode):
             name, [self.argument(x, kept) for x in args], {key: self.argument(x, kept) for key, x in kwargs.items()}, out, seed, offset)
         if generator is not None:
             generator.offset += drawn
-        if status == "data" and generator is None:
+        if status == "data" and generator is None and tensors_in((*args, *kwargs.values())):
             return self.moved(func, args, kwargs)
+        if status == "data" and generator is None:
+            plan = "no model of this operator"
         if guessed and self.guesses == "stop":
             status, plan = "unmodelled", "the library's plan for this shape is not known"
         if status != "exact":
