@@ -35,7 +35,7 @@ def _heads_fit(q: Any, k: Any, v: Any, grouped: bool, one_count: bool) -> bool:
         return bool(q.shape[1] == k.shape[1] == v.shape[1])
     if one_count and k.shape[1] != v.shape[1]:
         return False
-    return q.shape[1] % k.shape[1] == 0 and q.shape[1] % v.shape[1] == 0
+    return bool(q.shape[1] % k.shape[1] == 0 and q.shape[1] % v.shape[1] == 0)
 
 
 def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> bool:

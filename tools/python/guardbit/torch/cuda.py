@@ -131,17 +131,17 @@ def install() -> None:
             setattr(cuda.random, name, value)
     torch.amp.autocast_mode.torch.cuda.is_available = cuda.is_available
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
-    torch.Generator = generators.Generator  # type: ignore[misc,assignment]
+    torch.Generator = generators.Generator
     torch.random.default_generator = torch.default_generator
-    torch.Tensor.pin_memory = lambda self, *args, **kwargs: self  # type: ignore[method-assign]
-    torch.Tensor.is_pinned = lambda self, *args, **kwargs: False  # type: ignore[method-assign]
-    torch.Tensor.record_stream = nothing  # type: ignore[method-assign]
+    torch.Tensor.pin_memory = lambda self, *args, **kwargs: self
+    torch.Tensor.is_pinned = lambda self, *args, **kwargs: False
+    torch.Tensor.record_stream = nothing
     accelerator: Any = torch.accelerator
     for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "synchronize": nothing, "current_device_index": lambda: 0,
                         "current_accelerator": lambda *a, **k: torch.device("cuda"), "set_device_index": nothing}.items():
         setattr(accelerator, name, value)
-    torch.compile = _refused("torch.compile", "compiled programs are not modelled")  # type: ignore[assignment]
-    torch.nn.DataParallel = _refused("torch.nn.DataParallel", "one device is modelled")  # type: ignore[misc,assignment]
+    torch.compile = _refused("torch.compile", "compiled programs are not modelled")
+    torch.nn.DataParallel = _refused("torch.nn.DataParallel", "one device is modelled")
     if hasattr(torch.distributed, "init_process_group"):
         torch.distributed.init_process_group = _refused("torch.distributed.init_process_group", "one device is modelled")
     install_lists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import weakref
 from typing import Any
@@ -28,7 +29,7 @@ class GpuGenerator(torch._C.Generator):
     offset: int
 
     @staticmethod
-    def __new__(cls, seed: int = 67280421310721) -> GpuGenerator:
+    def __new__(cls, seed: int = 67280421310721) -> Any:
         self = torch._C.Generator.__new__(cls, device="cpu")
         self.seed_, self.offset = seed, 0
         _by_address[self._cdata] = weakref.ref(self)
@@ -46,7 +47,7 @@ class GpuGenerator(torch._C.Generator):
         return self
 
     def seed(self) -> int:
-        self.manual_seed(int.from_bytes(__import__("os").urandom(8), "little") >> 1)
+        self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self.seed_
 
     def initial_seed(self) -> int:

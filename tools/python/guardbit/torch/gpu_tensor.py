@@ -19,7 +19,7 @@ class GpuTensor(torch.Tensor):
     compute: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor, doubt: str | None = None) -> GpuTensor:
+    def __new__(cls, inner: torch.Tensor, doubt: str | None = None) -> Any:
         return torch.Tensor._make_wrapper_subclass(
             cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype, device="cuda:0")
 
@@ -36,7 +36,7 @@ class GpuTensor(torch.Tensor):
     # What reads the memory of a tensor of the class torch.Tensor.
 
     def data_ptr(self) -> int:
-        return self.inner.data_ptr()
+        return int(self.inner.data_ptr())
 
     def untyped_storage(self) -> Any:
         storage = self.inner.untyped_storage()
@@ -81,7 +81,7 @@ class GpuTensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         storage = torch.storage.TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
-        whole = (torch._utils._rebuild_tensor_v2, (storage, self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, {}))
+        whole: Any = (torch._utils._rebuild_tensor_v2, (storage, self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, {}))
         if not getattr(self, "_is_param", False):
             return whole
         plain = self.detach()
@@ -98,11 +98,11 @@ def _get_data(self: GpuTensor) -> Any:
 def _set_data(self: GpuTensor, other: Any) -> None:
     if not isinstance(other, GpuTensor):
         raise RuntimeError("a tensor of the GPU takes data of the GPU only")
-    _plain_data.__set__(self, other)  # type: ignore[attr-defined]
+    _plain_data.__set__(self, other)
     self.inner, self.doubt = other.inner, other.doubt
 
 
-GpuTensor.data = property(_get_data, _set_data)  # type: ignore[assignment]
+GpuTensor.data = property(_get_data, _set_data)
 
 
 # Storages that stand for the GPU's, by their address in PyTorch; each entry keeps its storage alive.
@@ -126,10 +126,10 @@ def printed(tensor: GpuTensor) -> str:
     for ending in (f", dtype={tensor.dtype}", f", size={tuple(tensor.shape)}"):
         body = body.removesuffix(ending)
     ending = text[len(body): -1]
-    words = body + ", device='cuda:0'" + ending
+    words = str(body) + ", device='cuda:0'" + ending
     if tensor.grad_fn is not None:
         words += f", grad_fn=<{type(tensor.grad_fn).__name__}>"
     elif tensor.requires_grad:
         words += ", requires_grad=True"
     words += ")"
-    return "Parameter containing:\n" + words if getattr(tensor, "_is_param", False) else words
+    return str("Parameter containing:\n" + words if getattr(tensor, "_is_param", False) else words)

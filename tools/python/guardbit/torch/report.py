@@ -9,7 +9,7 @@ from typing import Any
 class Report:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
         self.plans: Counter[str] = Counter()
         self.guesses: Counter[str] = Counter()
         self.unmodelled: Counter[str] = Counter()
@@ -19,7 +19,7 @@ class Report:
 
     def add(self, name: str, plan: str, seconds: float, guessed: bool) -> None:
         self.calls[name] += 1
-        self.seconds[name] += seconds  # type: ignore[assignment]
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self.plans[plan] += 1
         if guessed:
             self.guesses[name] += 1
@@ -33,7 +33,7 @@ class Report:
         total = sum(self.calls.values())
         lines = [f"{total} calls predicted in {sum(self.seconds.values()):.2f} s, {sum(self.guesses.values())} by a guessed plan; "
                  f"{sum(self.unmodelled.values())} computed by PyTorch; {self.cpu_calls} calls of the CPU"]
-        for name, seconds in self.seconds.most_common():
+        for name, seconds in sorted(self.seconds.items(), key=lambda x: -x[1]):
             guessed = f", {self.guesses[name]} by a guessed plan" if self.guesses[name] else ""
             lines.append(f"  {seconds:8.3f} s  {self.calls[name]:6d}  {name}{guessed}")
         for name, count in self.unmodelled.most_common():
@@ -43,5 +43,5 @@ class Report:
         return lines
 
     def as_json(self) -> dict[str, Any]:
-        return {"calls": dict(self.calls), "seconds": dict(self.seconds), "plans": dict(self.plans), "guessed": dict(self.guesses),
+        return {"calls": dict(self.calls), "seconds": self.seconds, "plans": dict(self.plans), "guessed": dict(self.guesses),
                 "unmodelled": dict(self.unmodelled), "reasons": self.reasons, "cpu_calls": self.cpu_calls, "left_in_doubt": self.left_in_doubt}

@@ -38,7 +38,7 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     module = types.ModuleType("__main__")
     module.__file__ = script
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
     status = 0
     with open(script, "rb") as file:

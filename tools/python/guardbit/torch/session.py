@@ -154,7 +154,7 @@ class Session(TorchDispatchMode):
     @staticmethod
     def reshape(tensor: GpuTensor) -> None:
         """The sizes of its elements' tensor, which an operator has changed in place."""
-        torch.Tensor.data.__set__(tensor, GpuTensor(tensor.inner))  # type: ignore[attr-defined]
+        torch.Tensor.data.__set__(tensor, GpuTensor(tensor.inner))
 
     def wrapped(self, result: Any, doubt: str | None) -> Any:
         if isinstance(result, GpuTensor):
