@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/capture/capture.hpp"
 #include "emulator/capture/function_capture.hpp"
 #include "emulator/capture/product_capture.hpp"
@@ -13,6 +16,7 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::tools {
@@ -48,11 +52,49 @@ bool execute(const emulator::Engine& engine, const emulator::Capture& capture, i
   return true;
 }
 
+/// What the program asked for, from the capture's metadata.
+emulator::atlas::ProductCall recorded_call(const std::string& path,
+                                           const emulator::GemmCapture& capture) {
+  const std::string where = formats::printable(path);
+  const auto entry = capture.metadata.find("call");
+  if (entry == capture.metadata.end())
+    throw formats::Error(where, "has no call in its metadata, which --predict needs");
+  if (capture.arch != emulator::atlas::scope.arch)
+    throw formats::Error(
+        where,
+        "is of " + formats::printable(capture.arch) + ", and the atlas holds for another machine",
+        std::string(emulator::atlas::scope.arch));
+  try {
+    const nlohmann::json call = nlohmann::json::parse(entry->second);
+    const auto strides = [&](const char* key) {
+      return call.at(key).get<std::vector<std::int64_t>>();
+    };
+    return emulator::atlas::call_of(
+        call.at("op").get<std::string>(), call.at("dtype").get<std::string>(),
+        call.at("m").get<std::int64_t>(), call.at("n").get<std::int64_t>(),
+        call.at("k").get<std::int64_t>(), call.value("batch", std::int64_t{1}), strides("a_stride"),
+        strides("b_stride"), where);
+  } catch (const nlohmann::json::exception& error) {
+    throw formats::Error(
+        where, "call in its metadata cannot be read: " + formats::printable(error.what()));
+  }
+}
+
 /// Executes a recorded library call by the plan and compares; false when interrupted.
 bool verify_plan(const std::string& path, const VerifySettings& options,
                  const std::function<bool()>& interrupted, VerifyReport& report) {
   const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
-  emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
+  emulator::atlas::Answer answer;
+  if (options.predict) {
+    answer = emulator::atlas::plan_of(recorded_call(path, capture));
+    if (answer.known == emulator::atlas::Known::unknown) {
+      report.predictions.push_back({path, false, "", "unknown", 0});
+      report.remarks.push_back(path + ": no plan is known: " + answer.why);
+      return true;
+    }
+  }
+  emulator::GemmPlan plan =
+      options.predict ? answer.plan : emulator::parse_plan(options.plan, "--plan");
   capture.set_factors(plan.epilogue);
   if (plan.epilogue.output != capture.d.format)
     throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
@@ -65,6 +107,9 @@ bool verify_plan(const std::string& path, const VerifySettings& options,
   const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
   report.files.push_back(
       {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
+  if (options.predict)
+    report.predictions.push_back({path, failed.empty(), emulator::to_text(plan),
+                                  std::string(formats::word_of(answer.known)), std::ssize(failed)});
   for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
     const std::int64_t at = failed[i];
     report.remarks.push_back(path + ": row " + std::to_string(at / d.columns % d.rows) +
@@ -108,7 +153,8 @@ void verify_function(const std::string& path, const formats::TensorFile& file,
 
 bool verify_file(const std::string& path, const VerifySettings& options,
                  const std::function<bool()>& interrupted, VerifyReport& report) {
-  if (!options.plan.empty()) return verify_plan(path, options, interrupted, report);
+  if (options.predict || !options.plan.empty())
+    return verify_plan(path, options, interrupted, report);
   formats::TensorFile file = formats::read_safetensors(path);
   if (emulator::is_function_capture(file)) {
     verify_function(path, file, options, report);

@@ -12,6 +12,8 @@ namespace guardbit::tools {
 struct VerifySettings {
   /// of captures of kind gemm and conv2d; empty: captures of kind instruction, dot or function
   std::string plan;
+  /// of captures of kind gemm: by the plan that the atlas gives for the recorded call
+  bool predict = false;
   std::string engine = "auto";
   /// mismatches to explain, over all files
   std::size_t most_reports = 3;

@@ -301,6 +301,14 @@ json to_json(const VerifyReport& report) {
     j["reports"].push_back(element_json(element));
   for (const FunctionElement& element : report.function_elements)
     j["reports"].push_back(element_json(element));
+  if (!report.predictions.empty()) j["predictions"] = json::array();
+  for (const Prediction& x : report.predictions) {
+    j["predictions"].push_back({{"file", x.file},
+                                {"predicted", x.predicted},
+                                {"plan", x.plan},
+                                {"known", x.known},
+                                {"mismatches", x.mismatches}});
+  }
   for (const FailedFile& failed : report.failed) {
     j["errors"].push_back({{"file", failed.file}, {"error", failed.error}});
   }

@@ -48,6 +48,14 @@ struct FileReport {
   std::int64_t mismatches = 0;
 };
 
+/// What the atlas said of a recorded call, and whether all of D has its bits.
+struct Prediction {
+  std::string file;
+  bool predicted = false;
+  std::string plan, known;
+  std::int64_t mismatches = 0;
+};
+
 struct FailedFile {
   std::string file;
   std::string error;
@@ -59,6 +67,7 @@ struct VerifyReport {
   std::vector<ElementReport> elements;
   /// mismatches of functions
   std::vector<FunctionElement> function_elements;
+  std::vector<Prediction> predictions;
   /// mismatches of plans, a line each
   std::vector<std::string> remarks;
   std::vector<FailedFile> failed;

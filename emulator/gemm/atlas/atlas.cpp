@@ -1,0 +1,87 @@
+#include "emulator/gemm/atlas/atlas.hpp"
+
+#include <limits>
+
+#include "emulator/gemm/atlas/leaf.hpp"
+#include "emulator/gemm/usual_plan.hpp"
+#include "formats/support/error.hpp"
+
+namespace guardbit::emulator::atlas {
+
+namespace {
+
+using formats::Error;
+
+constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+
+const Format& format_of(Numbers numbers) {
+  if (numbers == Numbers::f16) return formats::fp16;
+  return numbers == Numbers::bf16 ? formats::bf16 : formats::fp32;
+}
+
+void check_size(std::int64_t size, const char* what) {
+  if (size < 1 || size > largest)
+    throw Error("atlas", std::string(what) + " " + std::to_string(size) + " is out of range",
+                "1 to " + std::to_string(largest));
+}
+
+void check(const ProductCall& call) {
+  check_size(call.m, "m");
+  check_size(call.n, "n");
+  check_size(call.k, "k");
+  check_size(call.batch, "batch");
+  if (call.batch != 1 && call.op != Operator::bmm) throw Error("atlas", "only bmm has a batch");
+  const std::int64_t a = call.a_transposed ? call.m : call.k;
+  const std::int64_t b = call.b_transposed ? call.k : call.n;
+  if (call.a_leading != 0 && call.a_leading < a)
+    throw Error("atlas", "rows of A overlap: a leading dimension of " +
+                             std::to_string(call.a_leading) + " below " + std::to_string(a));
+  if (call.b_leading != 0 && call.b_leading < b)
+    throw Error("atlas", "rows of B overlap: a leading dimension of " +
+                             std::to_string(call.b_leading) + " below " + std::to_string(b));
+}
+
+GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
+  const Format& format = format_of(call.numbers);
+  const bool simt = leaf.unit == Unit::simt;
+  GemmPlan plan = usual_plan(scope.arch, format, format, format,
+                             call.numbers == Numbers::tf32 && !simt, "atlas");
+  if (leaf.unit == Unit::k8)
+    plan.unit = {"sm_90", call.numbers == Numbers::f16
+                              ? "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+                              : "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"};
+  if (leaf.residue != 0 && call.k % leaf.residue != 0) plan.residue_first = leaf.residue;
+  if (leaf.form == Form::chain) return plan;
+  plan.split.parts = leaf.parts;
+  // 16 bytes of an operand's row
+  plan.split.tile = format == formats::fp32 ? 4 : 8;
+  if (leaf.form == Form::in_place) plan.split.order = SumOrder::in_place;
+  if (leaf.form == Form::rounded_parts) {
+    plan.split.sums = format;
+    plan.epilogue.addition = Epilogue::Addition::rounded;
+  }
+  if (leaf.form == Form::round_robin) {
+    plan.split.tile = 8;
+    plan.split.division = Division::round_robin;
+  }
+  if (leaf.form == Form::tiles_of_64) plan.split.tile = 64;
+  return plan;
+}
+
+}  // namespace
+
+Answer plan_of(const ProductCall& call) {
+  check(call);
+  const Leaf leaf = leaf_of(call);
+  Answer answer;
+  if (leaf.form == Form::unknown) {
+    answer.why = "the library takes a kernel whose order is not in the atlas";
+    return answer;
+  }
+  answer.plan = plan_of(call, leaf);
+  answer.known = Known::nearest;
+  answer.why = "as the recorded calls most like it";
+  return answer;
+}
+
+}  // namespace guardbit::emulator::atlas

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "emulator/gemm/atlas/product_call.hpp"
+#include "emulator/gemm/plan.hpp"
+
+// The atlas: which plan a library takes for a call, from the call alone. It was made from recorded
+// launches (docs/ATLAS.md).
+namespace guardbit::emulator::atlas {
+
+/// For what the atlas holds.
+struct Scope {
+  std::string_view library = "cublas-13", arch = "sm_90", framework = "PyTorch 2.11.0, CUDA 13.0";
+  int multiprocessors = 132;
+};
+inline constexpr Scope scope = {};
+
+/// How the answer is known: by the recorded calls that are most like it (nearest), which is right
+/// for most calls and wrong for some (docs/ATLAS.md); or not (unknown), then the plan means
+/// nothing.
+enum class Known : std::uint8_t { nearest, unknown };
+constexpr auto words(Known) { return std::array{"nearest", "unknown"}; }
+
+struct Answer {
+  GemmPlan plan;
+  Known known = Known::unknown;
+  /// one line for the user
+  std::string why;
+};
+
+/// The plan of a call. formats::Error for sizes below 1 or above 2^31 - 1, or strides that overlap.
+Answer plan_of(const ProductCall& call);
+
+}  // namespace guardbit::emulator::atlas

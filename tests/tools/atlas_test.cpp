@@ -1,0 +1,74 @@
+#include "emulator/gemm/atlas/atlas.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "formats/files/safetensors.hpp"
+#include "formats/support/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/command.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using nlohmann::json;
+
+const std::string atlas_golden = "tests/golden/atlas/";
+
+json prediction(const std::string& file, int status) {
+  const CommandResult result = run_command({"verify", file, "--predict", "--json"});
+  INFO(result.error);
+  CHECK(result.status == status);
+  return json::parse(result.out).at("predictions").at(0);
+}
+
+TEST_CASE("verify --predict computes recorded calls by the plan that the call alone gives") {
+  for (const std::string name : {"f32_split", "bf16_split"}) {
+    const json j = prediction(atlas_golden + name + ".safetensors", 0);
+    CHECK(j["predicted"] == true);
+    CHECK(j["known"] == "nearest");
+    CHECK(j["mismatches"] == 0);
+    CHECK(j["plan"].get<std::string>().find("split=2x") != std::string::npos);
+  }
+}
+
+TEST_CASE("verify --predict does not look at D, and says where the plan is not its plan") {
+  const TemporaryFolder folder;
+  formats::TensorFile file = formats::read_safetensors(atlas_golden + "f32_split.safetensors");
+  json call = json::parse(file.metadata.at("call"));
+  const std::string plan = prediction(atlas_golden + "f32_split.safetensors", 0)["plan"];
+  // As many rows as fill the machine: K is not cut.
+  call["m"] = 60000;
+  call["n"] = 4096;
+  call["b_stride"] = json::array({4096, 1});
+  file.metadata["call"] = call.dump();
+  const std::string other = folder.path("other.safetensors");
+  formats::write_safetensors(other, file.metadata, file.tensors);
+  const json j = prediction(other, 1);
+  CHECK(j["plan"] != plan);
+  CHECK(j["predicted"] == false);
+  CHECK(j["mismatches"] > 0);
+}
+
+TEST_CASE("verify --predict counts a call that the atlas does not know as a miss") {
+  const json j = prediction(atlas_golden + "unknown.safetensors", 1);
+  CHECK(j["predicted"] == false);
+  CHECK(j["known"] == "unknown");
+}
+
+TEST_CASE("verify --predict refuses captures without a call and other machines") {
+  const CommandResult none =
+      run_command({"verify", "tests/golden/gemm/mm_tf32_72x88x520.safetensors", "--predict"});
+  CHECK(none.status == 2);
+  CHECK(none.error.find("has no call") != std::string::npos);
+}
+
+TEST_CASE("the atlas refuses what it does not hold") {
+  using emulator::atlas::plan_of;
+  CHECK_THROWS_AS(plan_of({.m = 0}), formats::Error);
+  CHECK_THROWS_AS(plan_of({.batch = 2}), formats::Error);
+  CHECK_THROWS_AS(plan_of({.k = 8, .a_leading = 7}), formats::Error);
+}
+
+}  // namespace
+}  // namespace guardbit::tests
