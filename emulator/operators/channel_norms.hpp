@@ -11,6 +11,8 @@ namespace guardbit::emulator::operators {
 struct ChannelNormResult {
   Tensor output, mean, reciprocal;
   std::string plan;
+  /// batch_norm in training: the running statistics afterwards, where there are some
+  std::optional<Tensor> running_mean = {}, running_variance = {};
 };
 struct ChannelNormGradients {
   Tensor input;
@@ -32,6 +34,8 @@ struct BatchNormArguments {
   const Tensor* running_variance = nullptr;
   bool is_training = true;
   double epsilon = 1e-5;
+  /// the weight of this batch in the running statistics
+  double momentum = 0;
 };
 /// PyTorch's own kernels.
 ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& arguments);

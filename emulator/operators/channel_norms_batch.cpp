@@ -160,6 +160,11 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
   const auto epsilon = static_cast<float>(arguments.epsilon);
   const PixelShape shape(layout);
   std::vector<float> results(numbers.size()), means(channels), reciprocals(channels);
+  const bool moves = arguments.is_training && !old_means.empty() && !old_variances.empty();
+  std::vector<float> moved_means(moves ? channels : 0), moved_variances(moves ? channels : 0);
+  const auto share = static_cast<float>(arguments.momentum);
+  const auto count = static_cast<double>(layout.per_channel());
+  const auto correction = static_cast<float>(count / (count - 1));
   for (std::size_t c = 0; c < channels; ++c) {
     std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
     float variance = 0;
@@ -168,6 +173,11 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
                                                       : moments_of_images(layout, channel);
       means[c] = moments.mean;
       variance = moments.squares / static_cast<float>(layout.per_channel());
+      if (moves) {
+        moved_means[c] = std::fma(means[c], share, (1.0F - share) * old_means[c]);
+        moved_variances[c] =
+            std::fma(variance * correction, share, (1.0F - share) * old_variances[c]);
+      }
     } else {
       means[c] = number_or(old_means, c, 0);
       variance = number_or(old_variances, c, 1);
@@ -184,9 +194,15 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
           : layout.is_channels_last ? std::to_string(shape.rows) + " threads and " +
                                           std::to_string(shape.blocks) + " blocks a channel"
                                     : "512 threads a channel, neighbours first";
-  return {tensor_of_numbers(input.type, input.shape, input.stride, results),
-          tensor_of_numbers(formats::fp32, of_channels, means),
-          tensor_of_numbers(formats::fp32, of_channels, reciprocals), std::move(plan)};
+  ChannelNormResult all{tensor_of_numbers(input.type, input.shape, input.stride, results),
+                        tensor_of_numbers(formats::fp32, of_channels, means),
+                        tensor_of_numbers(formats::fp32, of_channels, reciprocals),
+                        std::move(plan)};
+  if (!moves) return all;
+  all.running_mean = tensor_of_numbers(arguments.running_mean->type, of_channels, moved_means);
+  all.running_variance =
+      tensor_of_numbers(arguments.running_variance->type, of_channels, moved_variances);
+  return all;
 }
 
 ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,

@@ -72,7 +72,7 @@ float sum_over_blocks(std::span<const float> values) {
 }
 
 struct PixelMoments {
-  float mean = 0, reciprocal = 0;
+  float mean = 0, reciprocal = 0, variance = 0;
 };
 PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixels, float epsilon) {
   const PixelBlocks blocks{channel, warp_lanes * pixels};
@@ -104,7 +104,8 @@ PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixel
     const float delta = mean - firsts[b] * (1.0F / counts[b]);
     seconds[b] = std::fma(delta * delta, counts[b], seconds[b]);
   }
-  return {mean, reciprocal_root_of(std::fma(sum_over_blocks(seconds), share, epsilon))};
+  const float squares = sum_over_blocks(seconds);
+  return {mean, reciprocal_root_of(std::fma(squares, share, epsilon)), squares * share};
 }
 
 struct PixelGradients {
@@ -160,7 +161,7 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
   const auto epsilon = static_cast<float>(arguments.epsilon);
   const auto channels = static_cast<std::size_t>(layout.channels);
   const std::size_t kept = arguments.is_training ? channels : 0;
-  std::vector<float> results(numbers.size()), means(kept), reciprocals(kept);
+  std::vector<float> results(numbers.size()), means(kept), reciprocals(kept), variances(kept);
   const std::vector<float> old_means =
       arguments.running_mean == nullptr ? means : numbers_of(*arguments.running_mean);
   const std::vector<float> old_variances =
@@ -175,8 +176,9 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
         x = layout.is_channels_last ? std::fma(x, scale, std::fma(-mean, scale, bias))
                                     : std::fma(weight * (x - mean), root, bias);
     } else if (layout.is_channels_last) {
-      const auto [mean, root] =
+      const auto [mean, root, variance] =
           moments_of_pixels(channel, static_cast<std::size_t>(pixels), epsilon);
+      variances[c] = variance;
       means[c] = mean;
       reciprocals[c] = root;
       const float scale = weight * root;
@@ -192,7 +194,8 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
           descending_sum(thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
             return std::fma(channel[i] - mean, channel[i] - mean, sum);
           }));
-      const float root = reciprocal_root_of(squares * share + epsilon);
+      variances[c] = squares * share;
+      const float root = reciprocal_root_of(variances[c] + epsilon);
       means[c] = mean;
       reciprocals[c] = root;
       const float scale = weight * root, product = mean * scale, shift = bias - product;
@@ -201,13 +204,29 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
     layout.store(channel, static_cast<std::int64_t>(c), results);
   }
   const Dimensions of_channels = {static_cast<std::int64_t>(kept)};
-  return {tensor_of_numbers(input.type, input.shape, input.stride, results),
-          tensor_of_numbers(formats::fp32, of_channels, means),
-          tensor_of_numbers(formats::fp32, of_channels, reciprocals),
-          !arguments.is_training ? "running statistics"
-          : layout.is_channels_last
-              ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
-              : words_of_threads(vector_of(input, layout)) + ", two passes"};
+  ChannelNormResult all{tensor_of_numbers(input.type, input.shape, input.stride, results),
+                        tensor_of_numbers(formats::fp32, of_channels, means),
+                        tensor_of_numbers(formats::fp32, of_channels, reciprocals),
+                        !arguments.is_training ? "running statistics"
+                        : layout.is_channels_last
+                            ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+                            : words_of_threads(vector_of(input, layout)) + ", two passes"};
+  if (!arguments.is_training || arguments.running_mean == nullptr ||
+      arguments.running_variance == nullptr)
+    return all;
+  const auto weight = static_cast<float>(arguments.momentum);
+  const auto moved = [weight](float& number, float old) {
+    number = std::fma(old, 1.0F - weight, number * weight);
+  };
+  const auto count = static_cast<double>(layout.per_channel());
+  for (std::size_t c = 0; c < channels; ++c) {
+    moved(means[c], old_means[c]);
+    variances[c] *= static_cast<float>(count / (count - 1));
+    moved(variances[c], old_variances[c]);
+  }
+  all.running_mean = tensor_of_numbers(formats::fp32, of_channels, means);
+  all.running_variance = tensor_of_numbers(formats::fp32, of_channels, variances);
+  return all;
 }
 
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,

@@ -140,6 +140,28 @@ Tensor bernoulli(const Tensor& input, const Draws& draws) {
   return tensor_of_numbers(input.type, input.shape, all);
 }
 
+Tensor bernoulli(const formats::Format& type, const Dimensions& shape, double probability,
+                 const Draws& draws) {
+  std::vector<float> all = drawn(shape, draws, units_of);
+  const auto bound = static_cast<float>(probability);
+  for (float& x : all) x = x < bound ? 1.0F : 0.0F;
+  return tensor_of_numbers(type, shape, all);
+}
+
+Tensor exponential(const formats::Format& type, const Dimensions& shape, double rate,
+                   const Draws& draws) {
+  std::vector<float> all = drawn(shape, draws, units_of);
+  const float factor = -1.0F / static_cast<float>(rate);
+  // Numbers near 1 have a logarithm that is not 0.
+  constexpr float least = 0x1p-24F;
+  for (float& x : all) {
+    const float logarithm =
+        x >= 1.0F - least ? -least : cuda_math::intrinsic_logf(HostNumber(x)).number();
+    x = factor * logarithm;
+  }
+  return tensor_of_numbers(type, shape, all);
+}
+
 Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
   const NumberView numbers(input);
   const std::int64_t count = input.count();

@@ -33,6 +33,13 @@ std::optional<Tensor> integers(const formats::Format& type, const Dimensions& sh
 /// 1 with the probability that each element of `input` says.
 Tensor bernoulli(const Tensor& input, const Draws& draws);
 
+/// 1 with one probability for all.
+Tensor bernoulli(const formats::Format& type, const Dimensions& shape, double probability,
+                 const Draws& draws);
+/// Exponentially distributed numbers above 0.
+Tensor exponential(const formats::Format& type, const Dimensions& shape, double rate,
+                   const Draws& draws);
+
 struct Dropped {
   Tensor output, mask;
 };

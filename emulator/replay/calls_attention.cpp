@@ -95,9 +95,21 @@ void take_dropout(Problem& x, double probability, const Tensor* first, const Ten
 }
 
 /// Of the call's recorded results, the tensor at that place.
-const Tensor* recorded(const Call& call, std::size_t place) {
-  const List* list = call.out.list();
+const Tensor* recorded(const Call& call, std::size_t place, const Context& context) {
+  const List* list = context.has_results ? call.out.list() : nullptr;
   return list == nullptr || place >= list->size() ? nullptr : (*list)[place].tensor();
+}
+
+/// The generator's state before a forward call is what it gave, or what a program that runs says.
+void take_drawn_dropout(Problem& x, double probability, const Call& call, std::size_t place,
+                        const Context& context) {
+  if (context.has_results || probability == 0) {
+    take_dropout(x, probability, recorded(call, place, context),
+                 recorded(call, place + 1, context));
+    return;
+  }
+  if (!call.seed || !call.philox_offset) throw UnknownArguments{"no state of the generator"};
+  x.dropout = {probability, *call.seed, *call.philox_offset};
 }
 
 /// Out and logsumexp; what else the call gives is the state of the generator.
@@ -125,7 +137,7 @@ Answer forward(const Problem& x, const attention::ForwardKernel& kernel, std::in
 Answer flash(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::flash, 0, context);
   if (call.boolean(4, "is_causal", false) && x.queries > 1) x.causal = Causal::bottom_right;
-  take_dropout(x, call.number(3, "dropout_p", 0), recorded(call, 6), recorded(call, 7));
+  take_drawn_dropout(x, call.number(3, "dropout_p", 0), call, 6, context);
   const Dimensions log_shape = {x.batch, x.heads, x.queries};
   const std::int64_t rows = x.queries;
   // One query of several heads that share keys: the heads become queries.
@@ -145,7 +157,7 @@ Answer efficient(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::efficient, 0, context);
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
-  take_dropout(x, call.number(5, "dropout_p", 0), recorded(call, 2), recorded(call, 3));
+  take_drawn_dropout(x, call.number(5, "dropout_p", 0), call, 2, context);
   const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
   const std::int64_t rows = has_log_sums ? (x.queries + 31) / 32 * 32 : 0;
   return forward(x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows}, has_log_sums);
@@ -156,8 +168,9 @@ Answer cudnn(const Call& call, Context& context) {
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
   if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
-  if (x.queries == 1 && !call.boolean(4, "compute_log_sumexp", false))
-    return unmodelled("cuDNN's kernel for one query in inference is not known");
+  constexpr std::int64_t tile_of_keys = 128;
+  if (x.queries == 1 && x.keys > tile_of_keys && !call.boolean(4, "compute_log_sumexp", false))
+    return unmodelled("cuDNN's kernel for one query and more than 128 keys is not known");
   Answer answer =
       forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
   // Otherwise what stands there is no logsumexp but the generator's state.
@@ -216,7 +229,7 @@ Tensor shared_gradient(const Problem& x, const std::vector<float>& of_heads, std
 }
 
 Answer backward(const Call& call, const BackwardProblem& problem,
-                const attention::BackwardKernel& kernel) {
+                const attention::BackwardKernel& kernel, const Context& context) {
   const Problem& x = problem.forward;
   const BackwardResult result = attention::compute_backward(kernel.form, problem);
   std::vector<std::optional<Tensor>> results = {
@@ -230,7 +243,7 @@ Answer backward(const Call& call, const BackwardProblem& problem,
   if (result.open.empty() && !result.is_open) return answer;
   answer.status = Status::unordered;
   for (std::size_t i = 0; i < answer.results.size(); ++i)
-    answer.impossible.push_back(differing_elements(*answer.results[i], recorded(call, i)));
+    answer.impossible.push_back(differing_elements(*answer.results[i], recorded(call, i, context)));
   if (result.open.empty()) return answer;
   const bool is_tried = result.open.front().parts.size() <= attention::most_tried_tiles;
   answer.impossible[0].reset();
@@ -239,7 +252,8 @@ Answer backward(const Call& call, const BackwardProblem& problem,
   return answer;
 }
 
-BackwardProblem backward_problem(const Call& call, const Problem& x, std::size_t out) {
+BackwardProblem backward_problem(const Call& call, const Problem& x, std::size_t out,
+                                 const Context& context) {
   BackwardProblem problem{.forward = x,
                           .grad = operators::numbers_of(call.tensor(0, "grad_out")),
                           .out = operators::numbers_of(call.tensor(out, "out")),
@@ -254,7 +268,8 @@ BackwardProblem backward_problem(const Call& call, const Problem& x, std::size_t
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(head * rows);
     problem.logsumexp.insert(problem.logsumexp.end(), first, first + x.queries);
   }
-  if (const Tensor* dq = recorded(call, 0)) problem.recorded_dq = operators::numbers_of(*dq);
+  if (const Tensor* dq = recorded(call, 0, context))
+    problem.recorded_dq = operators::numbers_of(*dq);
   return problem;
 }
 
@@ -268,7 +283,7 @@ Answer flash_backward(const Call& call, Context& context) {
   take_dropout(x, call.number(10, "dropout_p", 0), call.optional_tensor(12, "philox_seed"),
                call.optional_tensor(13, "philox_offset"));
   const auto kernel = attention::flash_backward(x, context.machine, is_deterministic(context));
-  return backward(call, backward_problem(call, x, 4), kernel);
+  return backward(call, backward_problem(call, x, 4, context), kernel, context);
 }
 
 /// In FP32 the sums of dO * O are made by PyTorch's product and sum.
@@ -283,17 +298,25 @@ std::vector<float> delta_of_other_kernels(const BackwardProblem& problem, Contex
           .result);
 }
 
+bool wants_bias_gradient(const Call& call, const Context& context) {
+  if (context.has_results) return recorded(call, 3, context) != nullptr;
+  const Value* mask = call.find(10, "grad_input_mask");
+  if (mask == nullptr || mask->list() == nullptr || mask->list()->size() < 4) return false;
+  const bool* wants = std::get_if<bool>(&(*mask->list())[3].content);
+  return wants != nullptr && *wants;
+}
+
 Answer efficient_backward(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::efficient, 1, context);
   take_bias(x, call.optional_tensor(4, "attn_bias"));
   if (call.boolean(11, "is_causal", false)) x.causal = Causal::top_left;
   take_dropout(x, call.number(9, "dropout_p", 0), call.optional_tensor(7, "philox_seed"),
                call.optional_tensor(8, "philox_offset"));
-  BackwardProblem problem = backward_problem(call, x, 5);
+  BackwardProblem problem = backward_problem(call, x, 5, context);
   if (x.type == formats::fp32) problem.delta = delta_of_other_kernels(problem, context);
-  problem.wants_bias_gradient = recorded(call, 3) != nullptr;
+  problem.wants_bias_gradient = wants_bias_gradient(call, context);
   const auto kernel = attention::efficient_backward(x, is_deterministic(context));
-  return backward(call, problem, kernel);
+  return backward(call, problem, kernel, context);
 }
 
 Answer cudnn_backward(const Call& call, Context& context) {
@@ -301,7 +324,8 @@ Answer cudnn_backward(const Call& call, Context& context) {
   take_bias(x, call.optional_tensor(8, "attn_bias"));
   if (call.boolean(14, "is_causal", false)) x.causal = Causal::top_left;
   if (call.number(13, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
-  return backward(call, backward_problem(call, x, 4), attention::cudnn_backward(x));
+  return backward(call, backward_problem(call, x, 4, context), attention::cudnn_backward(x),
+                  context);
 }
 
 constexpr std::array handlers = {

@@ -32,6 +32,14 @@ std::vector<bool> modes(const Tensor& tensor, const Context& context) {
   return {false, true};
 }
 
+/// Rows of pixels and columns of channels in the order of an image's elements.
+CodeMatrix as_image(const CodeMatrix& d, const Tensor& image) {
+  CodeMatrix pixels = d;
+  pixels.batch = image.shape[0];
+  pixels.rows = image.shape[2] * image.shape[3];
+  return pixels.transposed().contiguous();
+}
+
 ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& image,
                               const Context& context, const std::string& kind) {
   ProductCall product{shape_of(kind, x, image), {}};
@@ -43,7 +51,8 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
           maps.shape[1] % padded_channels == 0)
         continue;
       product.orders.push_back({std::string(order) + (tf32 ? " in tf32" : ""),
-                                [=] { return scattered_capture(x, maps, image, order, tf32); }});
+                                [=] { return scattered_capture(x, maps, image, order, tf32); },
+                                [=](const CodeMatrix& d) { return as_image(d, image); }});
     }
   }
   return product;
@@ -66,19 +75,11 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
                                    : channels % padded_channels == 0)
         continue;
       product.orders.push_back({order + (tf32 ? " in tf32" : ""),
-                                [=] { return gathered_capture(x, output, order, tf32); }});
+                                [=] { return gathered_capture(x, output, order, tf32); },
+                                [=](const CodeMatrix& d) { return as_image(d, output); }});
     }
   }
   return product;
-}
-
-Answer with_verdict(const ProductVerdict& verdict, const Tensor& result) {
-  Answer answer;
-  answer.status = verdict.status;
-  answer.plan = verdict.plan;
-  answer.is_predicted = verdict.is_predicted;
-  if (verdict.status == Status::exact) answer.results.emplace_back(result);
-  return answer;
 }
 
 Answer convolution(const Call& call, Context& context) {
@@ -93,12 +94,12 @@ Answer convolution(const Call& call, Context& context) {
   const Tensor output = as_2d(*results[0]);
   if (x.is_transposed) {
     if (x.groups != 1) return unmodelled("a transposed convolution in groups");
-    return with_verdict(
+    return answer_of(
         judge_product(scattered_product(x, x.input, output, context, call.op), context),
         *results[0]);
   }
-  return with_verdict(judge_product(convolved_product(x, output, context, call.op), context),
-                      *results[0]);
+  return answer_of(judge_product(convolved_product(x, output, context, call.op), context),
+                   *results[0]);
 }
 
 /// The gradient of the bias: the sum of the output's gradient over all but its channels.
@@ -118,9 +119,15 @@ std::optional<Answer> bias_gradient(const Tensor& maps, Context& context) {
 /// the other one: then it is explained, not predicted.
 template <class Compute>
 ProductVerdict depthwise_verdict(const ConvolutionCall& x, const Tensor& recorded,
-                                 const Compute& compute) {
+                                 const Context& context, const Compute& compute) {
   using operators::DepthwiseKernel;
   const bool is_together = operators::is_channels_last(x.input);
+  if (!context.has_results) {
+    const Tensor own = compute(is_together ? DepthwiseKernel::cudnn : DepthwiseKernel::native);
+    ProductVerdict verdict{Status::exact, "the depthwise kernel of that layout", true, 0};
+    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
+    return verdict;
+  }
   for (const bool takes_usual : {true, false}) {
     const bool is_native = is_together != takes_usual;
     const Tensor own = compute(is_native ? DepthwiseKernel::native : DepthwiseKernel::cudnn);
@@ -133,17 +140,17 @@ ProductVerdict depthwise_verdict(const ConvolutionCall& x, const Tensor& recorde
   return {Status::unmodelled, "neither of the known depthwise kernels gives it", false, 0};
 }
 
-ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps,
-                              const Tensor& recorded) {
+ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps, const Tensor& recorded,
+                              const Context& context) {
   const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
-  return depthwise_verdict(x, recorded, [&](operators::DepthwiseKernel kernel) {
+  return depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
     return operators::depthwise_data_gradient(maps, x.input, x.weight, shape, kernel);
   });
 }
 ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
-                                 const Tensor& recorded) {
+                                 const Tensor& recorded, const Context& context) {
   const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
-  return depthwise_verdict(x, recorded, [&](operators::DepthwiseKernel kernel) {
+  return depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
     return operators::depthwise_weight_gradient(maps, x.input, x.weight, shape, kernel);
   });
 }
@@ -179,14 +186,12 @@ Answer convolution_backward(const Call& call, Context& context) {
                        const Tensor& result) {
     answer.plan += (answer.plan.empty() ? "" : "; ") + what + ": " + verdict.plan;
     answer.is_predicted = answer.is_predicted && verdict.is_predicted;
-    if (verdict.status == Status::exact)
-      answer.results.emplace_back(result);
-    else
-      answer.results.emplace_back(std::nullopt);
+    answer.is_guessed = answer.is_guessed || verdict.is_guessed;
+    answer.results.push_back(result_of(verdict, result));
   };
   if (const Tensor* data = (*out)[0].tensor())
     add("data",
-        is_depthwise ? depthwise_data(x, maps, *data)
+        is_depthwise ? depthwise_data(x, maps, *data, context)
         : x.is_transposed
             ? judge_product(convolved_product(x, as_2d(*data), context, call.op + " data"), context)
             : judge_product(scattered_product(x, maps, as_2d(*data), context, call.op + " data"),
@@ -195,7 +200,7 @@ Answer convolution_backward(const Call& call, Context& context) {
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",
         is_depthwise
-            ? depthwise_weights(x, maps, *weights)
+            ? depthwise_weights(x, maps, *weights, context)
             : judge_product(weight_product(x, maps, as_2d(*weights), context, call.op + " weight"),
                             context),
         *weights);

@@ -20,16 +20,40 @@ Answer not_recorded() { return moves_data("draws of a generator whose state is n
 
 constexpr std::string_view how = "Philox 4x32-10, a stream for each thread";
 
-enum class Distribution : std::uint8_t { uniform, normal };
+enum class Distribution : std::uint8_t { uniform, normal, exponential, bernoulli };
+
+/// The distribution's two numbers: its ends, or mean and deviation; its rate or its probability.
+struct Numbers {
+  double first = 0, second = 1;
+};
+
+std::int64_t count_of(const Dimensions& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return count;
+}
+
+Answer drawn(std::optional<Tensor> result, std::int64_t count, const Context& context) {
+  Answer answer = computed({std::move(result)}, std::string(how));
+  answer.drawn = ops::increment_of_draws(count, context.machine);
+  return answer;
+}
 
 Answer distributed(const Call& call, const Context& context, Distribution distribution,
-                   const formats::Format& type, const Dimensions& shape) {
+                   const formats::Format& type, const Dimensions& shape, Numbers x = {}) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
   if (!ops::is_working_type(type)) return unmodelled("draws of a type without a model");
-  return computed({distribution == Distribution::uniform ? ops::uniform(type, shape, 0, 1, *draws)
-                                                         : ops::normal(type, shape, 0, 1, *draws)},
-                  std::string(how));
+  const auto numbers = [&] {
+    switch (distribution) {
+      case Distribution::uniform: return ops::uniform(type, shape, x.first, x.second, *draws);
+      case Distribution::normal: return ops::normal(type, shape, x.first, x.second, *draws);
+      case Distribution::exponential: return ops::exponential(type, shape, x.first, *draws);
+      case Distribution::bernoulli: break;
+    }
+    return ops::bernoulli(type, shape, x.first, *draws);
+  };
+  return drawn(numbers(), count_of(shape), context);
 }
 template <Distribution distribution>
 Answer new_numbers(const Call& call, Context& context) {
@@ -37,13 +61,37 @@ Answer new_numbers(const Call& call, Context& context) {
                      call.dtype(by_name, "dtype").value_or(formats::fp32),
                      call.integers(0, "size"));
 }
+
+/// In the order of memory of the tensor that they are like or that they fill.
+Answer in_order_of(const Tensor& like, Answer answer) {
+  for (auto& result : answer.results) result = ops::from_memory_order(like, *result);
+  return answer;
+}
 template <Distribution distribution>
 Answer numbers_like(const Call& call, Context& context) {
   const Tensor& input = call.tensor(0, "self");
-  Answer answer = distributed(call, context, distribution,
-                              call.dtype(by_name, "dtype").value_or(input.type), input.shape);
-  for (auto& result : answer.results) result = ops::from_memory_order(input, *result);
-  return answer;
+  return in_order_of(input,
+                     distributed(call, context, distribution,
+                                 call.dtype(by_name, "dtype").value_or(input.type), input.shape));
+}
+
+Answer filled(const Call& call, const Context& context, Distribution distribution, Numbers x) {
+  const Tensor& self = call.tensor(0, "self");
+  return in_order_of(self, distributed(call, context, distribution, self.type, self.shape, x));
+}
+Answer filled_uniformly(const Call& call, Context& context) {
+  return filled(call, context, Distribution::uniform,
+                {call.number(1, "from", 0), call.number(2, "to", 1)});
+}
+Answer filled_normally(const Call& call, Context& context) {
+  return filled(call, context, Distribution::normal,
+                {call.number(1, "mean", 0), call.number(2, "std", 1)});
+}
+Answer filled_exponentially(const Call& call, Context& context) {
+  return filled(call, context, Distribution::exponential, {call.number(1, "lambd", 1), 0});
+}
+Answer filled_with_choices(const Call& call, Context& context) {
+  return filled(call, context, Distribution::bernoulli, {call.number(1, "p", 0.5), 0});
 }
 
 Answer integers(const Call& call, Context& context) {
@@ -51,24 +99,60 @@ Answer integers(const Call& call, Context& context) {
   if (!draws) return not_recorded();
   const bool has_low = call.op.starts_with("aten.randint.low");
   const std::size_t size = has_low ? 2 : 1;
-  auto result = ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64),
-                              call.integers(size, "size"), has_low ? call.integer(0, "low") : 0,
-                              call.integer(size - 1, "high"), *draws);
+  const Dimensions shape = call.integers(size, "size");
+  auto result =
+      ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64), shape,
+                    has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high"), *draws);
   if (!result) return unmodelled("integers of a range of 2^28 or more");
-  return computed({std::move(result)}, std::string(how));
+  return drawn(std::move(result), count_of(shape), context);
 }
+
+/// What a call takes that asks for 10 numbers, in fours.
+constexpr std::uint64_t drawn_by_bernoulli = 12;
 
 Answer bernoulli(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  return computed({ops::bernoulli(call.tensor(0, "self"), *draws)}, std::string(how));
+  Answer answer = computed({ops::bernoulli(call.tensor(0, "self"), *draws)}, std::string(how));
+  answer.drawn = drawn_by_bernoulli;
+  return answer;
 }
 
 Answer dropout(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  ops::Dropped all = ops::dropout(call.tensor(0, "input"), call.number(1, "p"), *draws);
-  return computed({std::move(all.output), std::move(all.mask)}, std::string(how));
+  const Tensor& input = call.tensor(0, "input");
+  ops::Dropped all = ops::dropout(input, call.number(1, "p"), *draws);
+  Answer answer = computed({std::move(all.output), std::move(all.mask)}, std::string(how));
+  answer.drawn = ops::increment_of_dropout(input.count(), context.machine);
+  return answer;
+}
+
+/// What another operator gives for these operands.
+Tensor result_of(std::string op, List args, Context& context) {
+  Call call;
+  call.op = std::move(op);
+  call.args = std::move(args);
+  const Handler* handler = find_handler(call.op);
+  if (handler == nullptr) throw UnknownArguments{"no model of " + call.op};
+  const Answer answer = handler->answer(call, context);
+  if (answer.results.empty() || !answer.results[0]) throw UnknownArguments{answer.plan};
+  return *answer.results[0];
+}
+
+/// The greatest ratios of probabilities to exponentially distributed numbers win.
+Answer multinomial(const Call& call, Context& context) {
+  const auto draws = draws_of(call, context);
+  if (!draws) return not_recorded();
+  const Tensor& weights = call.tensor(0, "self");
+  if (call.integer(1, "num_samples") != 1) return unmodelled("several samples of a row");
+  if (!ops::is_working_type(weights.type)) return unmodelled("a type without a model");
+  const Tensor numbers =
+      ops::from_memory_order(weights, ops::exponential(weights.type, weights.shape, 1, *draws));
+  const Tensor ratios = result_of("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
+  return drawn(result_of("aten.argmax.default",
+                         {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context),
+               weights.count(), context);
 }
 
 Answer dropout_gradient(const Call& call, Context&) {
@@ -81,14 +165,19 @@ Answer dropout_gradient(const Call& call, Context&) {
 
 constexpr std::array handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
+    Handler{"aten.bernoulli_.float", filled_with_choices},
+    Handler{"aten.exponential_.default", filled_exponentially},
+    Handler{"aten.multinomial.default", multinomial},
     Handler{"aten.native_dropout.default", dropout},
     Handler{"aten.native_dropout_backward.default", dropout_gradient},
+    Handler{"aten.normal_.default", filled_normally},
     Handler{"aten.rand.default", new_numbers<Distribution::uniform>},
     Handler{"aten.rand_like.default", numbers_like<Distribution::uniform>},
     Handler{"aten.randint.default", integers},
     Handler{"aten.randint.low", integers},
     Handler{"aten.randn.default", new_numbers<Distribution::normal>},
     Handler{"aten.randn_like.default", numbers_like<Distribution::normal>},
+    Handler{"aten.uniform_.default", filled_uniformly},
 };
 
 }  // namespace

@@ -90,13 +90,24 @@ ops::BatchNormArguments batch_norm_arguments(const Call& call) {
           .running_mean = call.optional_tensor(3, "running_mean"),
           .running_variance = call.optional_tensor(4, "running_var"),
           .is_training = call.boolean(5, "training", false),
-          .epsilon = call.number(7, "eps")};
+          .epsilon = call.number(7, "eps"),
+          .momentum = call.number(6, "momentum", 0)};
+}
+
+/// With the running statistics, which the call changes without saying so.
+Answer normalised(ops::ChannelNormResult all, std::vector<std::optional<Tensor>> results) {
+  Answer answer = computed(std::move(results), std::move(all.plan));
+  if (all.running_mean)
+    answer.also_changed.emplace_back("running_mean", std::move(*all.running_mean));
+  if (all.running_variance)
+    answer.also_changed.emplace_back("running_var", std::move(*all.running_variance));
+  return answer;
 }
 Answer batch_norm(const Call& call, Context&) {
   ops::ChannelNormResult all =
       ops::batch_norm(floating(call.tensor(0, "input")), batch_norm_arguments(call));
-  return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
-                  std::move(all.plan));
+  std::vector<std::optional<Tensor>> results = {all.output, all.mean, all.reciprocal};
+  return normalised(std::move(all), std::move(results));
 }
 /// In inference, where the moments are not given back.
 Answer batch_norm_inference(const Call& call, Context&) {
@@ -137,8 +148,11 @@ bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& record
 /// out. The number is free where channels lie together; the result is then explained, not
 /// predicted.
 template <class Compute>
-Answer with_pixels(const Call& call, bool is_free, const Compute& compute) {
+Answer with_pixels(const Call& call, const Context& context, bool is_free, const Compute& compute) {
   if (!is_free) return compute(1);
+  constexpr std::string_view unknown =
+      "how many pixels a block of cuDNN's kernel takes is not known";
+  if (!context.has_results) return unmodelled(std::string(unknown));
   const std::vector<const Tensor*> recorded = tensors_of(call.out);
   constexpr std::int64_t most_pixels = 64;
   for (std::int64_t pixels = 1; pixels <= most_pixels; ++pixels) {
@@ -146,26 +160,26 @@ Answer with_pixels(const Call& call, bool is_free, const Compute& compute) {
     answer.is_predicted = false;
     if (are_recorded(answer, recorded, 1, 2)) return answer;
   }
-  return unmodelled("how many pixels a block of cuDNN's kernel takes is not known");
+  return unmodelled(std::string(unknown));
 }
 
-Answer cudnn_batch_norm(const Call& call, Context&) {
+Answer cudnn_batch_norm(const Call& call, Context& context) {
   const Tensor& input = floating(call.tensor(0, "input"));
   const ops::BatchNormArguments arguments = batch_norm_arguments(call);
   if (arguments.weight == nullptr || arguments.bias == nullptr)
     return unmodelled("cuDNN's batch_norm without a weight or bias");
   const bool is_free = arguments.is_training && ops::takes_pixels_together(input);
-  return with_pixels(call, is_free, [&](std::int64_t pixels) {
+  return with_pixels(call, context, is_free, [&](std::int64_t pixels) {
     ops::ChannelNormResult all = ops::cudnn_batch_norm(input, arguments, pixels);
     Tensor reserve = ops::tensor_of_bytes(formats::uint8, {0}, {1}, {});
-    return computed(
-        {std::move(all.output), std::move(all.mean), std::move(all.reciprocal), std::move(reserve)},
-        std::move(all.plan));
+    std::vector<std::optional<Tensor>> results = {all.output, all.mean, all.reciprocal,
+                                                  std::move(reserve)};
+    return normalised(std::move(all), std::move(results));
   });
 }
-Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
+Answer cudnn_batch_norm_gradients(const Call& call, Context& context) {
   const Tensor& input = floating(call.tensor(0, "input"));
-  return with_pixels(call, ops::takes_pixels_together(input), [&](std::int64_t pixels) {
+  return with_pixels(call, context, ops::takes_pixels_together(input), [&](std::int64_t pixels) {
     ops::ChannelNormGradients all = ops::cudnn_batch_norm_gradients(
         floating(call.tensor(1, "grad_output")), input, call.tensor(5, "save_mean"),
         call.tensor(6, "save_var"), call.tensor(2, "weight"), pixels);

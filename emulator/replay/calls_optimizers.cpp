@@ -162,9 +162,16 @@ Answer update_scale(const Call& call, Context&) {
        static_cast<std::int32_t>(operators::integers_of(call.tensor(1, "growth_tracker")).at(0))},
       number_in(call.tensor(2, "found_inf")) != 0, call.number(3, "scale_growth_factor"),
       call.number(4, "scale_backoff_factor"), call.integer(5, "growth_interval"));
-  return computed({operators::tensor_of_numbers(formats::fp32, call.tensor(0, "self").shape,
-                                                std::array{after.scale})},
-                  "backed off after an infinity, grown after enough steps without");
+  Answer answer =
+      computed({operators::tensor_of_numbers(formats::fp32, call.tensor(0, "self").shape,
+                                             std::array{after.scale})},
+               "backed off after an infinity, grown after enough steps without");
+  const Tensor& tracker = call.tensor(1, "growth_tracker");
+  answer.also_changed.emplace_back(
+      "growth_tracker",
+      operators::tensor_of_integers(tracker.type, tracker.shape,
+                                    std::array<std::int64_t, 1>{after.growth_tracker}));
+  return answer;
 }
 
 constexpr std::array handlers = {

@@ -21,21 +21,11 @@ std::string tensor_text(const Tensor& tensor) {
          numbers_text(tensor.stride) + (tensor.offset % 8 == 0 ? "" : "+") + "]";
 }
 
-/// The one recorded result.
+/// The one result, recorded or only its form.
 const Tensor& recorded(const Call& call) {
   const auto results = tensors_of(call.out);
   if (results.size() != 1) throw UnknownArguments{"a product gives one tensor"};
   return *results[0];
-}
-
-/// The answer to a call whose only result was judged.
-Answer answer_of(const Call& call, const ProductVerdict& verdict) {
-  Answer answer;
-  answer.status = verdict.status;
-  answer.plan = verdict.plan;
-  answer.is_predicted = verdict.is_predicted;
-  if (verdict.status == Status::exact) answer.results.emplace_back(recorded(call));
-  return answer;
 }
 
 GemmCapture capture_of(const Tensor& a, const Tensor& b, const Tensor& d, const Context& context) {
@@ -71,7 +61,7 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
 
 Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape) {
   const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}};
-  return answer_of(call, judge_product(product, context));
+  return answer_of(judge_product(product, context), recorded(call));
 }
 
 /// mm, bmm.

@@ -16,8 +16,8 @@ const Tensor& floating(const Tensor& tensor) {
 }
 
 /// The recorded result, if it is one of that shape.
-const Tensor* recorded_result(const Call& call, const Dimensions& shape) {
-  const Tensor* tensor = call.out.tensor();
+const Tensor* recorded_result(const Call& call, const Dimensions& shape, const Context& context) {
+  const Tensor* tensor = context.has_results ? call.out.tensor() : nullptr;
   return tensor != nullptr && tensor->shape == shape ? tensor : nullptr;
 }
 
@@ -29,22 +29,22 @@ Answer answered(ops::ScatteredSum sum) {
           .impossible = {sum.impossible}};
 }
 
-Answer embedding_gradient(const Call& call, Context&) {
+Answer embedding_gradient(const Call& call, Context& context) {
   const Tensor& gradient = floating(call.tensor(0, "grad_output"));
   const std::int64_t rows = call.integer(2, "num_weights");
   if (gradient.shape.empty()) return unmodelled("a gradient of one number");
   const bool scales = call.boolean(4, "scale_grad_by_freq", false);
   if (scales) return unmodelled("gradients scaled by frequency, not measured");
-  return answered(ops::embedding_gradient(gradient, call.tensor(1, "indices"), rows,
-                                          call.integer(3, "padding_idx", -1), scales,
-                                          recorded_result(call, {rows, gradient.shape.back()})));
+  return answered(ops::embedding_gradient(
+      gradient, call.tensor(1, "indices"), rows, call.integer(3, "padding_idx", -1), scales,
+      recorded_result(call, {rows, gradient.shape.back()}, context)));
 }
 
-Answer index_add(const Call& call, Context&) {
+Answer index_add(const Call& call, Context& context) {
   const Tensor& input = floating(call.tensor(0, "self"));
   return answered(ops::index_add(input, call.integer(1, "dim"), call.tensor(2, "index"),
                                  floating(call.tensor(3, "source")), call.number(4, "alpha", 1),
-                                 recorded_result(call, input.shape)));
+                                 recorded_result(call, input.shape, context)));
 }
 
 Answer norms_of_list(const Call& call, Context&) {

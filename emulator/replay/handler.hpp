@@ -44,6 +44,9 @@ struct Context {
   /// plans of products; null: products are not modelled
   PlanBook* plans = nullptr;
   int threads = 1;
+  /// `Call.out` holds what the call gave. Of a program that runs it does not: its tensors have the
+  /// types, shapes and strides of the results, and elements that say nothing.
+  bool has_results = true;
 
   bool flag(std::string_view name, bool absent) const;
 };
@@ -65,6 +68,12 @@ struct Answer {
   std::size_t data_from = std::numeric_limits<std::size_t>::max();
   /// of products: the plan was known before the result was looked at
   bool is_predicted = true;
+  /// Of products: the plan is what such a call usually gets, not one known for it.
+  bool is_guessed = false;
+  /// Arguments that the call changes and that are not among its results, as they are afterwards.
+  std::vector<std::pair<std::string, Tensor>> also_changed = {};
+  /// By how much the call moves the generator's offset on.
+  std::uint64_t drawn = 0;
   /// Of unordered calls: for each result how many of its elements are no possible outcome; nothing
   /// for those that were not checked.
   std::vector<std::optional<std::int64_t>> impossible = {};
@@ -80,8 +89,8 @@ Answer computed(std::vector<std::optional<Tensor>> results, std::string plan);
 struct Handler {
   /// as in aten.add.Tensor; "aten.add" stands for every overload that has no entry of its own
   std::string_view op;
-  /// Results by the arguments alone. Reads `call.out` only to check what is unordered and to find
-  /// plans of products.
+  /// Results by the arguments alone. Reads the elements of `call.out` only to check what is
+  /// unordered and to find plans of products, and only where the context has results.
   Answer (*answer)(const Call&, Context&);
 };
 

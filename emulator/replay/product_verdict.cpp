@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,9 +11,19 @@
 #include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "emulator/replay/plan_book.hpp"
+#include "emulator/replay/planned_product.hpp"
 #include "formats/support/error.hpp"
 
 namespace guardbit::emulator::replay {
+
+std::string key_of(const ProductCall& call, const OrderOfK& order) {
+  return order.words.empty() ? call.shape : call.shape + " k=" + order.words;
+}
+
+std::string words_of(const OrderOfK& order, const GemmPlan& plan) {
+  return to_text(plan) + (order.words.empty() ? "" : ", K as " + order.words);
+}
+
 namespace {
 
 /// A chain over K in ascending order, not cut and not promoted: what libraries take for most
@@ -48,14 +59,6 @@ bool is_supported(const GemmCapture& capture, const GemmPlan& plan, int threads)
   }
   const auto of_all = order_control(capture, plan, outputs, threads);
   return of_all && of_all->refuting > 0;
-}
-
-std::string key_of(const ProductCall& call, const OrderOfK& order) {
-  return order.words.empty() ? call.shape : call.shape + " k=" + order.words;
-}
-
-std::string words_of(const OrderOfK& order, const GemmPlan& plan) {
-  return to_text(plan) + (order.words.empty() ? "" : ", K as " + order.words);
 }
 
 /// Where the book keeps plans whose order no result has told yet.
@@ -182,7 +185,27 @@ CodeMatrix matrix_of(const Tensor& tensor) {
           {}};
 }
 
+std::optional<Tensor> result_of(const ProductVerdict& verdict, const Tensor& form) {
+  if (verdict.status != Status::exact) return std::nullopt;
+  if (!verdict.computed) return form;
+  Tensor result = form;
+  result.bytes = {verdict.computed->bytes.data(), form.bytes.size()};
+  result.owner = std::make_shared<CodeMatrix>(*verdict.computed);
+  return result;
+}
+
+Answer answer_of(const ProductVerdict& verdict, const Tensor& form) {
+  Answer answer;
+  answer.status = verdict.status;
+  answer.plan = verdict.plan;
+  answer.is_predicted = verdict.is_predicted;
+  answer.is_guessed = verdict.is_guessed;
+  if (auto result = result_of(verdict, form)) answer.results.push_back(std::move(result));
+  return answer;
+}
+
 ProductVerdict judge_product(const ProductCall& call, Context& context) {
+  if (!context.has_results) return computed_product(call, context);
   if (context.plans == nullptr) return {Status::unmodelled, "no plan is known", false, 0};
   // In every order of K they have the same sizes, but for zeros.
   const GemmCapture usual = call.orders.front().capture();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct OrderOfK {
   std::string words;
   /// The product with K in that order. Made only when it is asked for: it may copy its operands.
   std::function<GemmCapture()> capture;
+  /// D in the order of the result's elements; nothing: it is in that order.
+  std::function<CodeMatrix(const CodeMatrix&)> raise = {};
 };
 
 /// A call that is a product; its ways differ in the order of K.
@@ -26,17 +29,32 @@ struct ProductCall {
   std::vector<OrderOfK> orders;
 };
 
-/// Whether the recorded result is that of a plan, and how that is known. The result's bits are not
-/// returned: where a plan gives them they are the recorded ones.
+/// Whether the recorded result is that of a plan, and how that is known. Where there is a recorded
+/// result its bits are not returned: where a plan gives them they are the recorded ones.
 struct ProductVerdict {
   Status status = Status::unmodelled;
   std::string plan;
   bool is_predicted = false;
   /// of what was predicted wrong
   std::int64_t mismatches = 0;
+  /// Of a program that runs: D, row by row in the order of the result's elements.
+  std::optional<CodeMatrix> computed = {};
+  bool is_guessed = false;
 };
 
+/// Of a program that runs: computed_product.
 ProductVerdict judge_product(const ProductCall& call, Context& context);
+
+/// The answer to a call whose only result, or one of whose results, was judged. `form`: the
+/// recorded result, or a tensor of its type and shape.
+Answer answer_of(const ProductVerdict& verdict, const Tensor& form);
+/// The result itself; nothing where no plan gives it.
+std::optional<Tensor> result_of(const ProductVerdict& verdict, const Tensor& form);
+
+/// What the plan book calls the product with K in that order.
+std::string key_of(const ProductCall& call, const OrderOfK& order);
+/// A plan and the order of K, in words.
+std::string words_of(const OrderOfK& order, const GemmPlan& plan);
 
 /// A matrix of a tensor of two or three dimensions.
 CodeMatrix matrix_of(const Tensor& tensor);

@@ -16,6 +16,8 @@ void bind_instructions(nanobind::module_& module);
 void bind_products(nanobind::module_& module);
 /// What is said of products: explain and compare.
 void bind_reports(nanobind::module_& module);
+/// Operators of a program that runs.
+void bind_operators(nanobind::module_& module);
 /// Units asked, recordings executed again: probe and verify.
 void bind_probe(nanobind::module_& module);
 /// Formats, recipes and loss scalers on recorded tensors: trace, recipe compare, scaler replay.

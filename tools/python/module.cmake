@@ -6,7 +6,7 @@ find_package(nanobind CONFIG REQUIRED)
 
 # STABLE_ABI counts from CPython 3.12 on; earlier ones get a module of their own.
 nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
-  python/array_view.cpp python/bindings_files.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_probe.cpp python/bindings_products.cpp
+  python/array_view.cpp python/bindings_files.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_operators.cpp python/bindings_probe.cpp python/bindings_products.cpp
   python/bindings_reports.cpp python/bindings_traces.cpp python/interruptible.cpp python/module.cpp python/product_arrays.cpp python/report.cpp)
 set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
 set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
@@ -20,9 +20,15 @@ foreach(library nanobind-static nanobind-static-abi3)
   endif()
 endforeach()
 
+# Stands in for the driver where guardbit.torch runs PyTorch's CUDA build without one.
+add_library(guardbit_no_driver MODULE python/no_driver.cpp)
+set_target_properties(guardbit_no_driver PROPERTIES OUTPUT_NAME _no_driver PREFIX "" SUFFIX ".so" NO_SONAME ON)
+target_link_options(guardbit_no_driver PRIVATE "LINKER:-soname,libcuda.so.1")
+add_dependencies(guardbit_python guardbit_no_driver)
+
 # The wheel: the package; in it the command and, where that looks for them, the recordings that experiments ask; beside the
 # interpreter a script that starts the command.
-install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
+install(TARGETS guardbit_python guardbit_no_driver LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
 install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)

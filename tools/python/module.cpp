@@ -65,6 +65,7 @@ NB_MODULE(_core, module) {
   python::bind_files(module);
   python::bind_formats(module);
   python::bind_instructions(module);
+  python::bind_operators(module);
   python::bind_products(module);
   python::bind_reports(module);
   python::bind_probe(module);

@@ -1,0 +1,108 @@
+"""Programs run as on an H200 (python -m guardbit.torch), against what an H200 printed for them (programs/h200)."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.__version__.startswith("2.11."):
+    pytest.skip(f"PyTorch {torch.__version__}: the H200 is modelled with 2.11", allow_module_level=True)
+
+PROGRAMS = Path(__file__).parent / "programs"
+RECORDED = {
+    "mlp_fp32": "mlp.py fp32", "mlp_bf16": "mlp.py bf16", "mlp_fp16": "mlp.py fp16", "cnn_fp32": "cnn.py fp32", "cnn_fp16": "cnn.py fp16",
+    "gpt_written_bf16": "gpt.py written bf16 AdamW", "gpt_default_bf16": "gpt.py default bf16 AdamW", "gpt_flash_fp16": "gpt.py flash fp16 fused-AdamW",
+    "gpt_efficient_bf16": "gpt.py efficient bf16 fused-AdamW", "gpt_cudnn_fp16": "gpt.py cudnn fp16 SGD", "gpt_math_fp32": "gpt.py math fp32 single-Adam",
+    "accumulate": "accumulate.py", "optimizers_foreach": "optimizers.py foreach", "optimizers_single": "optimizers.py single",
+    "llama_bf16": "llama.py bf16", "llama_fp16": "llama.py fp16", "generate_llama_bf16": "generate.py llama bf16",
+    "generate_qwen3_bf16": "generate.py qwen3 bf16", "generate_gpt2_fp16": "generate.py gpt2 fp16", "vit_bf16": "vit.py bf16", "vit_fp16": "vit.py fp16",
+    "draws": "draws.py",
+}
+# Some of their products have another plan than one chain, or are convolutions whose plan nothing tells.
+WITHOUT_PLANS = {"mlp_fp32", "cnn_fp32", "cnn_fp16", "gpt_math_fp32", "accumulate", "optimizers_foreach", "optimizers_single", "vit_bf16", "vit_fp16"}
+NEEDS = {"generate.py": "transformers", "vit.py": "torchvision"}
+
+
+def run(*arguments, options=("--guesses", "take"), folder=PROGRAMS):
+    return subprocess.run([sys.executable, "-W", "ignore", "-m", "guardbit.torch", "--machine", "h200", *options, *arguments], cwd=folder,
+                          capture_output=True, text=True, check=False)
+
+
+def check(name):
+    script, *arguments = RECORDED[name].split()
+    needed = NEEDS.get(script)
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    result = run(script, *arguments)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == (PROGRAMS / "h200" / f"{name}.txt").read_text().splitlines()
+
+
+def test_a_program_prints_what_the_h200_printed():
+    check("mlp_bf16")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(set(RECORDED) - WITHOUT_PLANS - {"mlp_bf16"}))
+def test_programs_print_what_the_h200_printed(name):
+    check(name)
+
+
+def test_a_wrong_plan_is_noticed(tmp_path):
+    book = tmp_path / "book.json"
+    wrong = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 alpha=1.0625 d=bf16"
+    shape = "aten.mm.default bf16[96,64;1,96] bf16[64,96;96,1] bf16[96,96;96,1]"
+    book.write_text(json.dumps({"plan_book": 1, "plans": {shape: [wrong]}}))
+    result = run("mlp.py", "bf16", options=("--guesses", "take", "--book", str(book)))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() != (PROGRAMS / "h200" / "mlp_bf16.txt").read_text().splitlines()
+
+
+def script(folder, text):
+    path = folder / "script.py"
+    path.write_text(text)
+    return path.name
+
+
+def test_a_script_has_its_arguments_and_its_status(tmp_path):
+    name = script(tmp_path, "import sys, torch\nprint(__name__, sys.argv[1:], sys.path[0] != '')\nassert torch.ones(2, device='cuda').is_cuda\n"
+                            "print(torch.ones(2).cuda() + 1, f'{torch.ones(()).cuda() / 4:.3f}')\nsys.exit(7)\n")
+    result = run(name, "--report", "x", folder=tmp_path)
+    assert result.returncode == 7 and result.stderr == ""
+    assert result.stdout == "__main__ ['--report', 'x'] True\ntensor([2., 2.], device='cuda:0') 0.250\n"
+
+
+@pytest.mark.parametrize("body, what", [
+    ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
+    ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
+    ("torch.compile(lambda x: x)", "torch.compile"),
+])
+def test_what_has_no_model_ends_the_run_by_name_and_line(tmp_path, body, what):
+    name = script(tmp_path, f"import torch\ntry:\n    pass\nexcept Exception:\n    pass\n{body}\nprint('not reached')\n")
+    result = run(name, folder=tmp_path)
+    line = 5 + len(body.splitlines())
+    assert result.returncode == 3 and result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith(f"guardbit.torch: script.py:{line}: {what} has no model: ")
+
+
+def test_pytorch_computes_what_has_no_model_where_asked(tmp_path):
+    name = script(tmp_path, "import torch\nprint(torch.linspace(0, 1, 3, device='cuda').tolist())\n")
+    result = run(name, folder=tmp_path, options=("--unmodelled=torch",))
+    assert result.returncode == 0 and result.stdout == "[0.0, 0.5, 1.0]\n"
+    assert "not predicted, computed by PyTorch: aten.linspace.default; 1 tensors that depend on them went to the CPU" in result.stderr
+
+
+def test_guesses_are_not_taken_unasked(tmp_path):
+    name = script(tmp_path, "import torch\nx = torch.ones(33, 77, device='cuda')\nx @ x.T\n")
+    result = run(name, folder=tmp_path, options=())
+    assert result.returncode == 3 and "script.py:3: aten.mm.default has no model" in result.stderr
+
+
+def test_usage(tmp_path):
+    assert run("absent.py", folder=tmp_path).returncode == 2
+    result = subprocess.run([sys.executable, "-m", "guardbit.torch", "--machine", "b200", "x.py"], capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and "h200" in result.stderr

@@ -1,0 +1,195 @@
+"""scaled_dot_product_attention: which of its kernels PyTorch 2.11 takes on an H200, and what it does before and after."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from . import generators
+from .gpu_tensor import GpuTensor
+from .session import Session, argument_of, doubt_of, is_gpus
+from .unmodelled import Unmodelled
+
+aten = torch.ops.aten
+HALVES = (torch.float16, torch.bfloat16)
+# As torch.nn.attention.SDPBackend numbers them.
+MATH, FLASH, EFFICIENT, CUDNN = 0, 1, 2, 3
+
+
+def _needs_gradient(*tensors: Any) -> bool:
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+
+def _last_is_dense(tensors: tuple[Any, ...], ignores_single: bool) -> bool:
+    return all(t.stride(-1) == 1 or (ignores_single and t.shape[-1] == 1) for t in tensors)
+
+
+def _heads_fit(q: Any, k: Any, v: Any, grouped: bool, one_count: bool) -> bool:
+    """`one_count`: keys and values must have as many heads as one another."""
+    if not (q.shape[0] == k.shape[0] == v.shape[0]):
+        return False
+    if not grouped:
+        return bool(q.shape[1] == k.shape[1] == v.shape[1])
+    if one_count and k.shape[1] != v.shape[1]:
+        return False
+    return bool(q.shape[1] % k.shape[1] == 0 and q.shape[1] % v.shape[1] == 0)
+
+
+def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> bool:
+    if not torch._C._get_cudnn_sdp_enabled() or q.dtype not in HALVES:
+        return False
+    if torch._C._get_deterministic_algorithms() and not torch._C._get_deterministic_algorithms_warn_only():
+        return False
+    if 0 in (q.shape[2], k.shape[2]) or not _last_is_dense((q, k, v), True) or not _heads_fit(q, k, v, grouped, False):
+        return False
+    width, of_values = q.shape[3], v.shape[3]
+    if width % 8 or of_values % 8 or max(width, of_values) > (192 if (width, of_values) == (192, 128) else 128):
+        return False
+    if k.shape[2] == 1 or (dropout and q.shape[2] == 1):
+        return False
+    return mask is None or mask.dim() in (2, 4)
+
+
+def _takes_flash(q: Any, k: Any, v: Any, mask: Any, causal: bool, grouped: bool) -> bool:
+    if not torch._C._get_flash_sdp_enabled() or mask is not None or q.dtype not in HALVES:
+        return False
+    if not (q.shape[3] == k.shape[3] == v.shape[3] <= 256) or (causal and q.shape[2] != k.shape[2]):
+        return False
+    return 0 not in (q.shape[2], k.shape[2]) and _last_is_dense((q, k, v), True) and _heads_fit(q, k, v, grouped, True)
+
+
+def _takes_efficient(q: Any, k: Any, v: Any, grouped: bool) -> bool:
+    if not torch._C._get_mem_efficient_sdp_enabled() or q.dtype not in (*HALVES, torch.float32):
+        return False
+    aligned = 8 if q.dtype in HALVES else 4
+    if q.shape[3] != k.shape[3] or q.shape[3] % aligned or v.shape[3] % aligned or 0 in (q.shape[2], k.shape[2]):
+        return False
+    return _last_is_dense((q, k, v), False) and _heads_fit(q, k, v, False, True) and not grouped
+
+
+def chosen_backend(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> int:
+    """The backend that PyTorch would take; -1 where none may be."""
+    order = list(torch._C._get_sdp_priority_order())
+    if order[:4] == [FLASH, EFFICIENT, MATH, CUDNN]:
+        # What PyTorch makes of its default at the first call on a GPU of compute capability 9.0.
+        order = [CUDNN, FLASH, EFFICIENT, MATH]
+    dense = q.dim() == k.dim() == v.dim() == 4
+    one_type = q.dtype == k.dtype == v.dtype
+    for backend in order:
+        if backend == MATH and torch._C._get_math_sdp_enabled():
+            return MATH
+        if not dense or not one_type:
+            continue
+        if backend == CUDNN and _takes_cudnn(q, k, v, mask, dropout, causal, grouped):
+            return CUDNN
+        if backend == FLASH and _takes_flash(q, k, v, mask, causal, grouped):
+            return FLASH
+        if backend == EFFICIENT and _takes_efficient(q, k, v, grouped):
+            return EFFICIENT
+    return -1
+
+
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+                                 scale: float | None = None, enable_gqa: bool = False) -> Any:
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    backend = chosen_backend(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    if backend == -1:
+        raise RuntimeError("No available kernel. Aborting execution.")
+    mask = attn_mask
+    if mask is not None and mask.dtype == torch.bool:
+        hidden = torch.zeros_like(mask, dtype=query.dtype)
+        mask = hidden.masked_fill(mask.logical_not(), -math.inf)
+    keeps_sums = _needs_gradient(query, key, value)
+    if backend == CUDNN:
+        return aten._scaled_dot_product_cudnn_attention(query, key, value, mask, keeps_sums, dropout_p, is_causal, False, scale=scale)[0]
+    if backend == FLASH:
+        width = query.shape[-1]
+        own_scale = 1 / math.sqrt(width) if scale is None else scale
+        padded = [F.pad(t, (0, -t.shape[-1] % 8)) if t.shape[-1] % 8 else t for t in (query, key, value)]
+        result = aten._scaled_dot_product_flash_attention(*padded, dropout_p, is_causal, False, scale=own_scale)[0]
+        return result if width % 8 == 0 else result[..., :width]
+    if backend == EFFICIENT:
+        if mask is not None:
+            mask = _aligned_mask(mask, query, key)
+        return aten._scaled_dot_product_efficient_attention(query, key, value, mask, keeps_sums, dropout_p, is_causal, scale=scale)[0]
+    return aten._scaled_dot_product_attention_math(query, key, value, mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa)[0]
+
+
+def _aligned_mask(mask: Any, query: Any, key: Any) -> Any:
+    """Expanded; its rows in memory begin at multiples of 16 elements."""
+    last = mask.shape[-1]
+    if last % 16 or mask.storage_offset() % 16:
+        mask = F.pad(mask, (0, 16 - last % 16))[..., :last]
+    return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+
+
+def _whole(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The composite operator, which arrives whole where there is no autograd."""
+    with session:
+        return scaled_dot_product_attention(*args, **kwargs)
+
+
+def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A fused forward kernel: two results are computed; the others say how to go backward."""
+    names = ("query", "key", "value")
+    query, key, _ = (argument_of(func, args, kwargs, name) for name in names)
+    dropout = argument_of(func, args, kwargs, "dropout_p") or 0.0
+    seed, offset = generators.default.seed_, generators.default.offset
+    session.refresh_flags()
+    kept: list[Any] = []
+    status, plan, results, *_ = session.operators.answer(
+        str(func), [session.argument(x, kept) for x in args], {name: session.argument(x, kept) for name, x in kwargs.items()}, None, seed, offset)
+    if status != "exact":
+        return session.without_model(func, args, kwargs, plan)
+    from .forms import form_of
+    form = form_of(func, args, kwargs)
+    doubt = doubt_of(args, kwargs)
+    packet = func.overloadpacket.__name__
+    heads = query.shape[0] * query.shape[1]
+    if dropout:
+        drawn = heads * 32 if "flash" in packet else heads * query.shape[2] * key.shape[2]
+        generators.default.offset += (drawn + 3) // 4 * 4
+    out = session.results_of(func, results[:1], form[0], doubt)
+    sums = session.results_of(func, results[1:2], form[1], doubt) if results[1] is not None and form[1].numel() == _count(results[1]) else GpuTensor(
+        torch.empty_strided(form[1].shape, form[1].stride(), dtype=form[1].dtype), doubt)
+    session.report.add(str(func), plan, 0.0, False)
+    if packet == "_scaled_dot_product_flash_attention":
+        state = torch.tensor([seed, offset], dtype=torch.int64).view(torch.uint64)
+        empty = torch.empty((), dtype=torch.uint64)
+        return (out, sums, None, None, query.shape[2], key.shape[2], GpuTensor(state), GpuTensor(empty), GpuTensor(torch.empty(0, dtype=query.dtype)))
+    first, second = (torch.tensor(x, dtype=torch.int64) for x in (seed, offset))
+    if packet == "_scaled_dot_product_efficient_attention":
+        return out, sums, GpuTensor(first), GpuTensor(second)
+    return out, sums, None, None, query.shape[2], key.shape[2], GpuTensor(first), GpuTensor(second), None
+
+
+def _count(value: Any) -> int:
+    return math.prod(value[1])
+
+
+Session.specials.update({
+    "scaled_dot_product_attention": _whole,
+    "_scaled_dot_product_flash_attention": _with_state,
+    "_scaled_dot_product_efficient_attention": _with_state,
+    "_scaled_dot_product_cudnn_attention": _with_state,
+})
+
+
+def install() -> Any:
+    """PyTorch's own choice of a kernel asks a GPU for its properties."""
+    library = torch.library.Library("aten", "IMPL")
+    plain = torch._C._dispatch_get_computed_kernel_for_dispatch_key if False else None
+    del plain
+
+    def on_gpu(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+               scale: float | None = None, enable_gqa: bool = False) -> Any:
+        if not is_gpus((query, key, value), {}):
+            raise Unmodelled("aten.scaled_dot_product_attention.default", "operands of cuda that are not ours")
+        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+
+    library.impl("scaled_dot_product_attention", on_gpu, "AutogradCUDA")
+    return library

@@ -1,0 +1,83 @@
+"""The command `python -m guardbit.torch`."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib.metadata
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+MACHINES = {"h200": "2.11"}
+USAGE, NOT_MODELLED, DIFFERENT = 2, 3, 1
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m guardbit.torch", usage="python -m guardbit.torch --machine h200 [OPTIONS] SCRIPT ARGS...",
+        description="Runs an unchanged PyTorch script on a computer without a GPU; tensors of cuda have the bits that the machine gives them.",
+        epilog="Exit status: the script's own; 3 where something is not modelled, 2 for usage.")
+    parser.add_argument("--machine", required=True, choices=sorted(MACHINES), help="an H200 (sm_90, 132 multiprocessors, CUDA 13.0)")
+    parser.add_argument("--book", metavar="FILE", help="plans of products, as guardbit replay --book writes them")
+    parser.add_argument("--unmodelled", choices=["stop", "torch"], default="stop",
+                        help="an operator without a model: stop (default), or compute it by PyTorch and list it")
+    parser.add_argument("--guesses", choices=["stop", "take"], default="stop",
+                        help="a product whose plan is not known: stop (default), or take one ascending chain of the usual instruction")
+    parser.add_argument("--report", metavar="FILE", nargs="?", const="-", help="calls, time and plans: on standard error, or as JSON to =FILE")
+    parser.add_argument("--threads", type=int, default=0, help="0: all")
+    parser.add_argument("script", metavar="SCRIPT", nargs=1)
+    parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def refuse(text: str) -> int:
+    print(f"guardbit.torch: {text}", file=sys.stderr)
+    return USAGE
+
+
+def torch_version() -> str | None:
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def load_driver() -> Any:
+    """In the place of a driver: says that no device has a context, so that PyTorch asks for nothing else. Before PyTorch is loaded."""
+    for path in sorted(Path(__file__).parent.parent.glob("_no_driver*.so")):
+        return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    return None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(sys.argv[1:] if arguments is None else arguments)
+    script = options.script[0]
+    if not os.path.isfile(script):
+        return refuse(f"{script}: no such file")
+    version, wanted = torch_version(), MACHINES[options.machine]
+    if version is None:
+        return refuse("PyTorch is not installed: pip install torch==2.11.0")
+    if not version.startswith(wanted + "."):
+        return refuse(f"PyTorch {version} is installed; {options.machine} is modelled with PyTorch {wanted}")
+    driver = load_driver()
+    from .run import run
+    return run(script, options.arguments, options, driver)
+
+
+def write_report(report: Any, where: str) -> None:
+    if where == "-":
+        print("\n".join(report.lines()), file=sys.stderr)
+        return
+    Path(where).write_text(json.dumps(report.as_json(), indent=1))
+
+
+def print_exception(error: BaseException, script: str) -> None:
+    """As the interpreter does, from the script's first line on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace)

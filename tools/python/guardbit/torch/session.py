@@ -1,0 +1,367 @@
+"""Operators on tensors of the GPU: which move data and which are computed, and by what."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .. import _core
+from . import generators
+from .forms import form_of
+from .gpu_tensor import GpuTensor
+from .report import Report
+from .unmodelled import Unmodelled
+
+# Operators that neither compute nor draw, beside views: PyTorch does them on the CPU's copies of the elements.
+MOVING = frozenset("""
+_reshape_alias _reshape_copy _unsafe_view alias_copy arange as_strided_ as_strided_scatter cat clone constant_pad_nd detach_ diag_embed
+diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_ flip full full_like gather
+index index_copy index_copy_ index_fill index_fill_ index_select is_pinned is_same_size lift lift_fresh lift_fresh_copy masked_scatter
+masked_scatter_ masked_select narrow_copy new_empty new_empty_strided new_full new_ones new_zeros nonzero one_hot ones ones_like permute_copy
+repeat repeat_interleave resize_ roll rot90 scalar_tensor scatter scatter_ select_backward select_scatter slice_backward slice_scatter
+slice_copy split_copy split_with_sizes_copy squeeze_ squeeze_copy stack swapaxes_ t_ t_copy take tile transpose_ transpose_copy tril tril_
+tril_indices triu triu_ triu_indices unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
+_foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount
+_has_compatible_shallow_copy_type record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
+""".split())
+
+# Operators whose handlers look at the form of the result.
+WITH_FORM = frozenset("""
+mm addmm bmm baddbmm addmv mv dot addbmm convolution convolution_backward _adaptive_avg_pool2d upsample_nearest2d upsample_bilinear2d
+""".split())
+
+# Operators whose results are floating numbers of the type that they are stored in, by name of the format.
+DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+          "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8,
+          "uint8": torch.uint8, "b1": torch.bool}
+WORDS = {dtype: str(dtype) for dtype in DTYPES.values()}
+
+Special = Callable[["Session", Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def is_cuda(device: Any) -> bool:
+    if device is None:
+        return False
+    if not isinstance(device, torch.device):
+        device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    if device.type == "cuda" and device.index:
+        raise RuntimeError("CUDA error: invalid device ordinal")
+    return bool(device.type == "cuda")
+
+
+def tensors_in(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(tensors_in(value))
+    return found
+
+
+def is_gpus(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    for value in args:
+        if isinstance(value, GpuTensor):
+            return True
+        if isinstance(value, (list, tuple)) and any(isinstance(x, GpuTensor) for x in tensors_in(value)):
+            return True
+    if not kwargs:
+        return False
+    return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in(kwargs.values()))
+
+
+def inner_of(value: Any) -> Any:
+    if isinstance(value, GpuTensor):
+        return value.inner
+    if isinstance(value, (list, tuple)):
+        return type(value)(inner_of(x) for x in value)
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if isinstance(value, torch._C.Generator):
+        return None
+    return value
+
+
+class Session(TorchDispatchMode):
+    """What every operator of the program passes through, below autograd and autocast."""
+
+    specials: dict[str, Special] = {}
+
+    def __init__(self, threads: int = 0, book: str | None = None, unmodelled: str = "stop", guesses: str = "stop") -> None:
+        super().__init__()
+        self.operators = _core.Operators(threads)
+        if book:
+            self.operators.read_book(book)
+        self.unmodelled, self.guesses = unmodelled, guesses
+        self.report = Report()
+        self.flags: tuple[Any, ...] | None = None
+        GpuTensor.compute = self.compute
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not is_gpus(args, kwargs):
+            self.report.cpu_calls += 1
+            return func(*args, **kwargs)
+        return self.compute(func, args, kwargs)
+
+    def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        packet = func.overloadpacket.__name__
+        special = self.specials.get(packet)
+        if special is not None:
+            return special(self, func, args, kwargs)
+        if torch.is_inference_mode_enabled() and func._can_decompose():
+            # Without autograd composite operators arrive whole.
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if func.is_view and torch.is_inference_mode_enabled() and not tensors_in(args)[0].is_inference():
+            # A view of a tensor that autograd knows is one, too.
+            with torch.inference_mode(False):
+                return self.moved(func, args, kwargs)
+        if func.is_view or packet in MOVING:
+            return self.moved(func, args, kwargs)
+        return self.modelled(func, args, kwargs)
+
+    def close(self) -> None:
+        """Ends what the module holds."""
+        del self.operators
+        del GpuTensor.compute
+
+    # Data.
+
+    def moved(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = func(*[inner_of(x) for x in args], **{name: inner_of(x) for name, x in kwargs.items()})
+        return self.given(func, args, kwargs, result, doubt_of(args, kwargs))
+
+    def given(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, doubt: str | None) -> Any:
+        """The result on the GPU; where the call changed an argument and returns it, the argument."""
+        if func._schema.is_mutable:
+            for value in changed_arguments(func, args, kwargs):
+                for tensor in tensors_in([value]):
+                    if doubt and isinstance(tensor, GpuTensor):
+                        tensor.doubt = doubt
+                    if isinstance(tensor, GpuTensor) and tensor.shape != tensor.inner.shape:
+                        self.reshape(tensor)
+            return returned_arguments(func, args, kwargs)
+        return self.wrapped(result, doubt)
+
+    @staticmethod
+    def reshape(tensor: GpuTensor) -> None:
+        """The sizes of its elements' tensor, which an operator has changed in place."""
+        torch.Tensor.data.__set__(tensor, GpuTensor(tensor.inner))
+
+    def wrapped(self, result: Any, doubt: str | None) -> Any:
+        if isinstance(result, GpuTensor):
+            return result
+        if isinstance(result, torch.Tensor):
+            return GpuTensor(result, doubt)
+        if isinstance(result, (list, tuple)):
+            return type(result)(self.wrapped(x, doubt) for x in result)
+        return result
+
+    # Models.
+
+    def modelled(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        began = time.perf_counter()
+        doubt = doubt_of(args, kwargs)
+        name = str(func)
+        seed = offset = None
+        generator = None
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            kwargs = dict(kwargs)
+            given = kwargs.pop("generator", None)
+            generator = generators.default if given is None else generators.of_gpu(given)
+            if generator is None:
+                raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
+            name = name.replace(".generator_with_names", ".default").replace(".generator", ".default").replace("low_generator", "low")
+            name = name.replace(".low_default", ".low")
+            seed, offset = generator.seed_, generator.offset
+        self.refresh_flags()
+        kept: list[Any] = []
+        form = None
+        if not func._schema.is_mutable:
+            form = form_of(func, args, kwargs)
+        out = None
+        if func.overloadpacket.__name__ in WITH_FORM:
+            out = self.out_of(form, kept)
+        status, plan, results, changed, also_changed, guessed, drawn = self.operators.answer(
+            name, [self.argument(x, kept) for x in args], {key: self.argument(x, kept) for key, x in kwargs.items()}, out, seed, offset)
+        if generator is not None:
+            generator.offset += drawn
+        if status == "data" and generator is None and tensors_in((*args, *kwargs.values())):
+            return self.moved(func, args, kwargs)
+        if status == "data" and generator is None:
+            plan = "no model of this operator"
+        if guessed and self.guesses == "stop":
+            status, plan = "unmodelled", "the library's plan for this shape is not known"
+        if status != "exact":
+            return self.without_model(func, args, kwargs, plan, generator)
+        result = self.written(func, args, kwargs, results, changed, also_changed, form, doubt, plan)
+        self.report.add(name, plan, time.perf_counter() - began, guessed)
+        return result
+
+    def without_model(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, generator: Any = None) -> Any:
+        name = str(func)
+        if self.unmodelled != "torch" or generator is not None:
+            raise Unmodelled(name, reason)
+        self.report.add_unmodelled(name, reason)
+        result = func(*[inner_of(x) for x in args], **{key: inner_of(x) for key, x in kwargs.items()})
+        return self.given(func, args, kwargs, result, doubt_of(args, kwargs) or name)
+
+    def argument(self, value: Any, kept: list[Any]) -> Any:
+        if isinstance(value, torch.Tensor):
+            inner = value.inner if isinstance(value, GpuTensor) else value
+            if inner.dtype == torch.uint64:
+                inner = inner.view(torch.int64)
+            word = WORDS.get(inner.dtype)
+            if word is None:
+                return str(inner.dtype)
+            rows = inner if inner.is_contiguous() else inner.contiguous()
+            kept.append(rows)
+            return _core.OperatorTensor(word, list(inner.shape), list(inner.stride()), inner.storage_offset(), isinstance(value, GpuTensor),
+                                        rows.data_ptr())
+        if isinstance(value, (list, tuple)):
+            return [self.argument(x, kept) for x in value]
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        return str(value)
+
+    def out_of(self, form: Any, kept: list[Any]) -> Any:
+        if isinstance(form, (list, tuple)):
+            return [self.out_of(x, kept) for x in form]
+        if form is None:
+            return None
+        memory = torch.empty(form.shape, dtype=form.dtype)
+        kept.append(memory)
+        return _core.OperatorTensor(str(form.dtype), list(form.shape), list(form.stride()), 0, True, memory.data_ptr())
+
+    def written(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], results: list[Any], changed: list[str],
+                also_changed: list[Any], form: Any, doubt: str | None, plan: str) -> Any:
+        """Puts what was computed where the call has it."""
+        for argument, value in also_changed:
+            target = argument_of(func, args, kwargs, argument)
+            if target is not None:
+                target.inner.copy_(tensor_of(value))
+        if changed:
+            position = 0
+            for argument in changed:
+                value = argument_of(func, args, kwargs, argument)
+                for tensor in tensors_in(value if isinstance(value, (list, tuple)) else [value]):
+                    if results[position] is not None:
+                        tensor.inner.copy_(tensor_of(results[position]))
+                    tensor.doubt = tensor.doubt or doubt
+                    position += 1
+            return None
+        if func._schema.is_mutable:
+            targets = tensors_in(changed_arguments(func, args, kwargs))
+            for target, value in zip(targets, results):
+                computed = tensor_of(value)
+                if computed.dtype != target.dtype or computed.shape != target.shape:
+                    return self.without_model(func, args, kwargs, "its result goes to a tensor of another type or shape")
+                target.inner.copy_(computed)
+                target.doubt = target.doubt or doubt
+            return returned_arguments(func, args, kwargs)
+        return self.results_of(func, results, form, doubt)
+
+    def results_of(self, func: Any, results: list[Any], form: Any, doubt: str | None) -> Any:
+        rest = list(results)
+
+        def placed(part: Any) -> Any:
+            if isinstance(part, (list, tuple)):
+                return type(part)(placed(x) for x in part) if not hasattr(part, "_fields") else tuple(placed(x) for x in part)
+            if not isinstance(part, torch.Tensor):
+                return part
+            value = rest.pop(0) if rest else None
+            if value is None:
+                raise Unmodelled(str(func), "a result has no model")
+            computed = tensor_of(value)
+            if computed.shape != part.shape or computed.dtype != part.dtype:
+                if computed.numel() or part.numel():
+                    raise Unmodelled(str(func), f"the model gives {computed.dtype} {tuple(computed.shape)} where the GPU gives {part.dtype} {tuple(part.shape)}")
+                computed = torch.empty(part.shape, dtype=part.dtype)
+            if computed.stride() != part.stride() and computed.numel() > 1:
+                laid = torch.empty_strided(part.shape, part.stride(), dtype=part.dtype)
+                computed = laid.copy_(computed)
+            return GpuTensor(computed, doubt)
+
+        if form is None:
+            made = [GpuTensor(tensor_of(x), doubt) for x in results]
+            return made[0] if len(func._schema.returns) == 1 and str(func._schema.returns[0].type) == "Tensor" else made
+        return placed(form)
+
+    def refresh_flags(self) -> None:
+        matmul = torch.backends.cuda.matmul
+        now = (torch._C._get_cublas_allow_tf32(), torch._C._get_cudnn_allow_tf32(), torch._C._get_deterministic_algorithms(),
+               torch._C._get_deterministic_algorithms_warn_only(), torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_deterministic())
+        if now == self.flags:
+            return
+        self.flags = now
+        names = ("matmul_allow_tf32", "cudnn_allow_tf32", "deterministic", "deterministic_warn_only", "cudnn_benchmark", "cudnn_deterministic")
+        del matmul
+        self.operators.set_flags({name: str(value).lower() for name, value in zip(names, now)})
+
+    def leaves(self, func: Any, tensor: Any) -> None:
+        """Elements go to the CPU: they must be known."""
+        doubt = tensor.doubt if isinstance(tensor, GpuTensor) else None
+        if doubt is None:
+            return
+        if self.unmodelled == "torch":
+            self.report.left_in_doubt += 1
+            return
+        raise Unmodelled(doubt, "what the CPU is given depends on it")
+
+
+def doubt_of(args: Any, kwargs: dict[str, Any]) -> str | None:
+    for tensor in tensors_in(args):
+        if isinstance(tensor, GpuTensor) and tensor.doubt:
+            return tensor.doubt
+    if kwargs:
+        for tensor in tensors_in(kwargs.values()):
+            if isinstance(tensor, GpuTensor) and tensor.doubt:
+                return tensor.doubt
+    return None
+
+
+def tensor_of(value: Any) -> Any:
+    """A result of the module as a tensor of the CPU."""
+    name, shape, data = value
+    dtype = DTYPES[name]
+    if data.size == 0:
+        return torch.empty(shape, dtype=dtype)
+    return torch.from_numpy(data).view(dtype).reshape(shape)
+
+
+def changed_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that the schema says are written to, in order."""
+    found = []
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            found.append(args[i] if i < len(args) else kwargs.get(argument.name))
+    return found
+
+
+def returned_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a call gives that gives the arguments it changed."""
+    found = []
+    for result in func._schema.returns:
+        for i, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is not None and result.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
+                found.append(args[i] if i < len(args) else kwargs.get(argument.name))
+    return None if not found else found[0] if len(found) == 1 else tuple(found)
+
+
+def argument_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.name == name:
+            return args[i] if i < len(args) else kwargs.get(name)
+    return None
+
+
+def message(text: str) -> None:
+    print(f"guardbit.torch: {text}", file=sys.stderr)
