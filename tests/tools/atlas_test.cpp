@@ -32,6 +32,13 @@ TEST_CASE("verify --predict computes recorded calls by the plan that the call al
   }
 }
 
+TEST_CASE(
+    "the parts of a split K are whole lines of the cache where K is and one operand runs along it") {
+  const json j = prediction(atlas_golden + "bf16_lines.safetensors", 0);
+  CHECK(j["predicted"] == true);
+  CHECK(j["plan"].get<std::string>().find("split=3x64:ceil:bf16") != std::string::npos);
+}
+
 TEST_CASE("verify --predict does not look at D, and says where the plan is not its plan") {
   const TemporaryFolder folder;
   formats::TensorFile file = formats::read_safetensors(atlas_golden + "f32_split.safetensors");

@@ -41,6 +41,14 @@ void check(const ProductCall& call) {
                              std::to_string(call.b_leading) + " below " + std::to_string(b));
 }
 
+/// Elements of K that a CUTLASS kernel's parts are multiples of: 16 bytes; or 128, a line of the
+/// cache, where they divide K and a row of A or a column of B is contiguous.
+std::int64_t tile_of_parts(const ProductCall& call) {
+  const std::int64_t tile = format_of(call.numbers) == formats::fp32 ? 4 : 8, line = 8 * tile;
+  const bool contiguous = !call.a_transposed || call.b_transposed || call.m == 1 || call.n == 1;
+  return contiguous && call.k % line == 0 ? line : tile;
+}
+
 GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   const Format& format = format_of(call.numbers);
   const bool simt = leaf.unit == Unit::simt;
@@ -53,8 +61,7 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   if (leaf.residue != 0 && call.k % leaf.residue != 0) plan.residue_first = leaf.residue;
   if (leaf.form == Form::chain) return plan;
   plan.split.parts = leaf.parts;
-  // 16 bytes of an operand's row
-  plan.split.tile = format == formats::fp32 ? 4 : 8;
+  plan.split.tile = tile_of_parts(call);
   if (leaf.form == Form::in_place) plan.split.order = SumOrder::in_place;
   if (leaf.form == Form::rounded_parts) {
     plan.split.sums = format;
