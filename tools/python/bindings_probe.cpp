@@ -100,7 +100,8 @@ Report verify(const std::vector<std::string>& paths, const std::string& plan,
               const std::string& engine, std::size_t most_reports, int threads) {
   return interruptibly([&](const Stop& stop) {
     tools::VerifyReport report;
-    const tools::VerifySettings settings = {plan, engine, most_reports, threads};
+    const tools::VerifySettings settings = {
+        .plan = plan, .engine = engine, .most_reports = most_reports, .threads = threads};
     std::ostringstream text;
     for (const std::string& path : paths) {
       try {
