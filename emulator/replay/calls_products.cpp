@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/product_verdict.hpp"
+#include "formats/support/error.hpp"
 
 // Matrix products, by plans.
 namespace guardbit::emulator::replay {
@@ -59,9 +62,32 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
   return result;
 }
 
-Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape) {
-  const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}};
+Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape,
+              std::optional<atlas::ProductCall> asked = {}) {
+  const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}, asked};
   return answer_of(judge_product(product, context), recorded(call));
+}
+
+/// The call as the atlas knows it; nothing where it does not: other operators and formats, operands
+/// that do not begin at multiples of 16 bytes, strides for which PyTorch copies first.
+std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a, const Tensor& b,
+                                           const GemmCapture& capture) {
+  constexpr std::int64_t alignment = 16;
+  for (const Tensor* tensor : {&a, &b})
+    if (tensor->offset * tensor->element_bytes() % alignment != 0) return std::nullopt;
+  const bool is_fp32 = a.type == formats::fp32;
+  const std::string_view numbers = a.type == formats::fp16   ? "f16"
+                                   : a.type == formats::bf16 ? "bf16"
+                                   : !is_fp32                ? ""
+                                   : capture.tf32            ? "tf32"
+                                                             : "f32";
+  if (numbers.empty()) return std::nullopt;
+  const GemmProblem& x = capture.problem;
+  try {
+    return atlas::call_of(op, numbers, x.m(), x.n(), x.k(), x.a.batch, a.stride, b.stride, "call");
+  } catch (const formats::Error&) {
+    return std::nullopt;
+  }
 }
 
 /// mm, bmm.
@@ -69,7 +95,9 @@ Answer product(const Call& call, Context& context) {
   const Tensor& a = call.tensor(0, "self");
   const Tensor& b = call.tensor(1, "mat2");
   const Tensor& d = recorded(call);
-  return judged(call, context, capture_of(a, b, d, context), shape_of(call, a, b, d));
+  const GemmCapture capture = capture_of(a, b, d, context);
+  const std::string_view op = a.rank() == 3 ? "bmm" : "mm";
+  return judged(call, context, capture, shape_of(call, a, b, d), asked_of(op, a, b, capture));
 }
 
 /// addmm, baddbmm: D = beta C + alpha A B.
@@ -94,7 +122,10 @@ Answer sum_with_product(const Call& call, Context& context) {
   }
   const std::string extra = " + " + tensor_text(c) + " " + std::to_string(capture.alpha) + " " +
                             std::to_string(capture.beta);
-  return judged(call, context, std::move(capture), shape_of(call, a, b, d, extra));
+  std::optional<atlas::ProductCall> asked;
+  if (!x.bias.empty() && a.rank() == 2 && capture.alpha == 1)
+    asked = asked_of("addmm", a, b, capture);
+  return judged(call, context, capture, shape_of(call, a, b, d, extra), asked);
 }
 
 Answer matrix_vector(const Call& call, Context& context) {

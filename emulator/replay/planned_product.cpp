@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "emulator/replay/plan_book.hpp"
@@ -24,6 +25,15 @@ std::optional<ChosenPlan> by_the_book(const ProductCall& call, const Context& co
     if (known != nullptr && !known->empty()) return ChosenPlan{&order, known->front()};
   }
   return std::nullopt;
+}
+
+/// As the recorded calls most like it, which is a guess; nothing where the atlas does not know.
+std::optional<ChosenPlan> by_the_atlas(const ProductCall& call, const GemmCapture& capture) {
+  if (!call.asked || call.orders.size() != 1) return std::nullopt;
+  atlas::Answer answer = atlas::plan_of(*call.asked);
+  if (answer.known == atlas::Known::unknown) return std::nullopt;
+  capture.set_factors(answer.plan.epilogue);
+  return ChosenPlan{&call.orders.front(), std::move(answer.plan), true};
 }
 
 /// One ascending chain of the instruction that libraries of the machine usually take. Nothing where
@@ -56,6 +66,7 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
     if (const auto chosen = by_the_book(call, context))
       return executed(*chosen, chosen->order->capture(), context);
+    if (const auto chosen = by_the_atlas(call, capture)) return executed(*chosen, capture, context);
     if (const auto chosen = usual(call, capture)) return executed(*chosen, capture, context);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};

@@ -5,9 +5,10 @@
 // Products of a program that runs: no result tells their plan.
 namespace guardbit::emulator::replay {
 
-/// The product by the plan of the book, else by the one that the library takes as far as that is
-/// known, else, where K has one usual order, by one ascending chain of the usual instruction: that
-/// is a guess, and the verdict says so. Status::unmodelled where none of these is there.
+/// The product by the plan of the book, else by the one of the recorded calls most like it (the
+/// atlas), else, where K has one usual order, by one ascending chain of the usual instruction. The
+/// latter two are guesses, and the verdict says so. Status::unmodelled where none of these is
+/// there.
 ProductVerdict computed_product(const ProductCall& call, const Context& context);
 
 }  // namespace guardbit::emulator::replay

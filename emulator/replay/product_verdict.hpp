@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
+#include "emulator/gemm/atlas/product_call.hpp"
 #include "emulator/replay/handler.hpp"
 
 // Products of a recording: computed by the plan book's plans, or explained.
@@ -27,6 +28,8 @@ struct ProductCall {
   std::string shape;
   /// likely ones first
   std::vector<OrderOfK> orders;
+  /// what the atlas is asked; nothing for calls that it does not know
+  std::optional<atlas::ProductCall> asked = {};
 };
 
 /// Whether the recorded result is that of a plan, and how that is known. Where there is a recorded

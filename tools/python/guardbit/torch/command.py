@@ -26,7 +26,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--unmodelled", choices=["stop", "torch"], default="stop",
                         help="an operator without a model: stop (default), or compute it by PyTorch and list it")
     parser.add_argument("--guesses", choices=["stop", "take"], default="stop",
-                        help="a product whose plan is not known: stop (default), or take one ascending chain of the usual instruction")
+                        help="a product whose plan is not known: stop (default), or take the one of the recorded calls most like it, "
+                        "else one ascending chain of the usual instruction")
     parser.add_argument("--report", metavar="FILE", nargs="?", const="-", help="calls, time and plans: on standard error, or as JSON to =FILE")
     parser.add_argument("--threads", type=int, default=0, help="0: all")
     parser.add_argument("script", metavar="SCRIPT", nargs=1)
