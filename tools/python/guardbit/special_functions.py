@@ -49,8 +49,8 @@ def function(
     call = _core.FunctionCall(arch, name, compile, toolkit, named)
     codes = [empty_codes(call.shape, of) for of in call.formats]
     call.run([output(c, of, "out") for c, of in zip(codes, call.formats)], threads)
-    results = tuple(from_codes(c, of, library_of(*operands)) for c, of in zip(codes, call.formats))
-    return results if len(results) > 1 else results[0]
+    results = [from_codes(c, of, library_of(*operands)) for c, of in zip(codes, call.formats)]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @checked
