@@ -63,6 +63,25 @@ def block_format(draw):
     return draw.choice(["nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp6_e2m3", "mxint8"])
 
 
+def function_of(name, x, y, count, **options):
+    return guardbit.function(name, *[x, y, x, y, x][: count if isinstance(count, int) else 1], **options)
+
+
+FUNCTIONS = [f.function for f in guardbit.functions()]
+
+
+def function_name(draw):
+    return draw.choice(FUNCTIONS if draw.random() < 0.9 else WORDS)
+
+
+def operand_count(draw):
+    return draw.choice([0, 1, 2, 2, 3, 4, 5])
+
+
+def compile_mode(draw):
+    return draw.choice(["default", "ftz", "fast", "quick", ""])
+
+
 CALLS = {
     guardbit.cast: ([array, word], dict(rounding=word, converter=word, overflow=word, scale=number, seed=number, dtype=word, threads=number, out=array)),
     guardbit.quantize: ([array, word], dict(axis=number, rounding=word, scale_rule=word, tensor_scale=number, seed=number, threads=number)),
@@ -84,6 +103,8 @@ CALLS = {
     assert_equal_bits: ([array, array], dict(any_nan=number, most=number)),
     guardbit.Codes: ([array, word], {}),
     guardbit.load: ([word], dict(dtype=word)),
+    function_of: ([function_name, array, array, operand_count], dict(arch=word, compile=compile_mode, toolkit=word, threads=number)),
+    guardbit.functions: ([compile_mode], {}),
     product_of_blocks: ([array, array], dict(first=block_format, second=block_format, axis=number, arch=word, c=array, alpha=number, out_dtype=word,
                                              scale_a=array, engine=word, threads=number)),
 }

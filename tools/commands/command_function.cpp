@@ -16,11 +16,9 @@
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
-#include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
-#include "formats/text.hpp"
 #include "tools/catalogue/function_facts.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
@@ -29,6 +27,7 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/products/function_arrays.hpp"
 #include "tools/products/operand_file.hpp"
 
 namespace guardbit::tools {
@@ -45,17 +44,6 @@ struct FunctionOptions {
   bool list = false, digest = false, errors = false, json = false, markdown = false;
   int threads = 0;
 };
-
-/// The code that a word of a number means, rounded to a format; nothing where it is none.
-std::optional<std::uint64_t> code_of_number(const std::string& word,
-                                            const formats::Format& format) {
-  try {
-    const formats::ParsedValue value = formats::parse_value(word, "function");
-    return value.format == format ? value.code : formats::encode(format, value.value);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 /// "two", "three", "four".
 std::string counted_word(std::size_t n) {
@@ -97,43 +85,12 @@ void show_values(const Function& function, const FunctionOptions& options,
 
 // ---- Arrays ----
 
-/// An operand of the command line: an array, or one number for all elements.
-struct FunctionArgument {
-  std::string place;
-  std::vector<std::uint64_t> codes;
-  /// nothing: a number of the command line
-  std::optional<std::vector<std::int64_t>> shape;
-};
-
-FunctionArgument read_argument(const Function& function, const std::string& word, std::size_t i) {
+FunctionOperand read_argument(const Function& function, const std::string& word, std::size_t i) {
   const formats::Format& format = function.formats.operands.at(i);
-  if (const auto code = code_of_number(word, format)) return {word, {*code}, {}};
-  std::error_code ignored;
-  if (!std::filesystem::exists(word, ignored) && word.find(':') == std::string::npos)
+  if (const auto code = code_of_number(word, format)) return {word, {}, *code};
+  if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
-  const Tensor array = read_operand("", emulator::operand_names.at(i), word, format);
-  if (array.format != format) {
-    throw Error(formats::printable(word), std::string(function.name) + " takes " +
-                                              formats::name_of(format) + ", not " +
-                                              formats::name_of(array.format));
-  }
-  return {word, formats::codes_of(array), array.shape};
-}
-
-/// The shape of the results: that of the operands, of which scalars count for all elements.
-std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& operands) {
-  std::vector<std::int64_t> shape;
-  const FunctionArgument* first = nullptr;
-  for (const FunctionArgument& x : operands) {
-    if (!x.shape || x.shape->empty()) continue;
-    if (first != nullptr && *x.shape != shape) {
-      throw Error("function", formats::printable(first->place) + " and " +
-                                  formats::printable(x.place) + " have different shapes");
-    }
-    first = &x;
-    shape = *x.shape;
-  }
-  return shape;
+  return {formats::printable(word), read_operand("", emulator::operand_names.at(i), word, format)};
 }
 
 /// The overload of a name without its type: that of the first array's format.
@@ -143,36 +100,30 @@ const Function& overload_of(const Function& function, const FunctionOptions& opt
     const std::string& word = options.arguments[i];
     if (code_of_number(word, formats::fp16)) continue;
     const Tensor array = read_operand("", emulator::operand_names.at(i), word, formats::fp16);
-    return array.format == formats::bf16
-               ? emulator::require_function(options.arch, options.name + "(bfloat16)", "function")
-               : function;
+    return function_of_call(options.arch, options.name, function.compile, array.format);
   }
   return function;
 }
 
 void compute_arrays(const Function& function, const FunctionOptions& options,
                     nlohmann::ordered_json document) {
-  const std::size_t wanted = function.operands;
-  if (options.arguments.size() != wanted) {
-    throw Error("function", std::string(function.name) + " takes " + counted(wanted, "operand") +
-                                ", " + std::to_string(options.arguments.size()) + " were given");
-  }
-  std::vector<FunctionArgument> operands;
-  for (std::size_t i = 0; i < wanted; ++i)
+  require_operand_count(function, options.arguments.size());
+  std::vector<FunctionOperand> operands;
+  for (std::size_t i = 0; i < function.operands; ++i)
     operands.push_back(read_argument(function, options.arguments[i], i));
-  const std::vector<std::int64_t> shape = common_shape(operands);
+  const std::vector<std::int64_t> shape = result_shape(function, operands);
   const auto count = static_cast<std::size_t>(formats::element_count(shape));
-  std::vector<std::vector<std::uint64_t>> codes;
-  for (FunctionArgument& x : operands) {
-    if (x.codes.size() == 1) x.codes.resize(count, x.codes[0]);
-    codes.push_back(std::move(x.codes));
-  }
-  const auto results = emulator::function_results(function, codes, options.threads);
+  std::vector<std::vector<std::byte>> memory;
+  for (std::size_t i = 0; i < function.results; ++i)
+    memory.emplace_back(
+        formats::byte_size(function.formats.results.at(i), formats::Packing::container, count)
+            .value());
+  compute_elements(function, operands, {memory.begin(), memory.end()}, options.threads);
   std::vector<Tensor> tensors;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    tensors.push_back(formats::tensor_of_codes(emulator::result_names.at(i),
-                                               function.formats.results.at(i),
-                                               formats::Packing::container, shape, results[i]));
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    tensors.push_back(
+        formats::owning_tensor(emulator::result_names.at(i), function.formats.results.at(i),
+                               formats::Packing::container, shape, std::move(memory[i])));
   formats::write_tensors(options.output, {}, tensors);
   if (!options.json) {
     std::cout << function.name << " of " << counted(count, "number") << ", engine "
@@ -227,15 +178,8 @@ void show_errors(const Function& function, const FunctionOptions& options,
   print_errors(function, errors);
 }
 
-int checked_toolkit(const FunctionOptions& options) {
-  const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
-  if (toolkit != emulator::newest_toolkit)
-    throw Error("--toolkit", "functions are known as CUDA 13.0 computes them", "13.0");
-  return toolkit;
-}
-
 void run(const CLI::App& command, const FunctionOptions& options) {
-  const int toolkit = checked_toolkit(options);
+  const int toolkit = require_function_toolkit(options.toolkit, "--toolkit");
   const auto compile =
       formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {

@@ -60,9 +60,10 @@ Array array_of(const Memory& memory, const std::string& format, std::string name
 }  // namespace
 
 bool Array::is_contiguous() const {
+  // Strides of an empty array say nothing.
+  if (size() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] == 0) return true;
     if (shape[d] != 1 && strides[d] != expected) return false;
     expected *= shape[d];
   }

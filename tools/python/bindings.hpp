@@ -10,6 +10,8 @@ namespace guardbit::python {
 void bind_files(nanobind::module_& module);
 /// Formats, conversions of arrays, quantisation in blocks.
 void bind_formats(nanobind::module_& module);
+/// Special functions and CUDA's mathematics on arrays.
+void bind_functions(nanobind::module_& module);
 /// The catalogue of instructions and of plans, single instructions.
 void bind_instructions(nanobind::module_& module);
 /// Matrix products and convolutions by plans.

@@ -6,7 +6,8 @@ find_package(nanobind CONFIG REQUIRED)
 
 # STABLE_ABI counts from CPython 3.12 on; earlier ones get a module of their own.
 nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
-  python/array_view.cpp python/bindings_files.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_operators.cpp python/bindings_probe.cpp python/bindings_products.cpp
+  python/array_view.cpp python/bindings_files.cpp python/bindings_formats.cpp python/bindings_functions.cpp
+  python/bindings_instructions.cpp python/bindings_operators.cpp python/bindings_probe.cpp python/bindings_products.cpp
   python/bindings_reports.cpp python/bindings_traces.cpp python/interruptible.cpp python/module.cpp python/product_arrays.cpp python/report.cpp)
 set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
 set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")

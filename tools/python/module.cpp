@@ -64,6 +64,7 @@ NB_MODULE(_core, module) {
   python::bind_report(module);
   python::bind_files(module);
   python::bind_formats(module);
+  python::bind_functions(module);
   python::bind_instructions(module);
   python::bind_operators(module);
   python::bind_products(module);

@@ -15,6 +15,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 REFERENCE = (
     ("Formats", ("cast", "quantize", "dequantize", "Blocks", "Codes")),
     ("Products", ("matmul", "conv", "run", "plan_of")),
+    ("Functions of every element", ("function", "functions")),
     ("What is said of results", ("explain", "compare", "verify", "probe", "Explanation", "Comparison", "Verification", "Probe")),
     ("Recorded tensors", ("trace", "Trace", "recipes.compare", "recipes.RecipeComparison", "scaler.replay", "scaler.schedule", "scaler.Replay")),
     ("Files", ("load", "Tensors")),

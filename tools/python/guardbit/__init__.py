@@ -19,6 +19,7 @@ from .casting import Blocks, cast, dequantize, quantize
 from .catalogue import engines, formats, instructions, machines, plans
 from .files import Tensors, load
 from .products import conv, matmul, plan_of, run
+from .special_functions import function, functions
 from .traces import Trace, trace
 from .reports import Comparison, Explanation, Probe, Verification, compare, explain, probe, verify
 
@@ -26,6 +27,6 @@ __version__ = _version()
 
 __all__ = [
     "Blocks", "Codes", "Comparison", "Error", "Explanation", "Probe", "Tensors", "Trace", "Verification", "__version__", "cast", "compare", "conv",
-    "dequantize", "engines", "explain", "formats", "instructions", "load", "machines", "matmul", "plan_of", "plans", "probe", "quantize", "recipes",
-    "run", "scaler", "trace", "verify",
+    "dequantize", "engines", "explain", "formats", "function", "functions", "instructions", "load", "machines", "matmul", "plan_of", "plans",
+    "probe", "quantize", "recipes", "run", "scaler", "trace", "verify",
 ]
