@@ -72,7 +72,9 @@ float sum_over_blocks(std::span<const float> values) {
 }
 
 struct PixelMoments {
-  float mean = 0, reciprocal = 0, variance = 0;
+  float mean = 0, reciprocal = 0;
+  /// the sum of the squared deviations
+  float squares = 0;
 };
 PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixels, float epsilon) {
   const PixelBlocks blocks{channel, warp_lanes * pixels};
@@ -105,7 +107,7 @@ PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixel
     seconds[b] = std::fma(delta * delta, counts[b], seconds[b]);
   }
   const float squares = sum_over_blocks(seconds);
-  return {mean, reciprocal_root_of(std::fma(squares, share, epsilon)), squares * share};
+  return {mean, reciprocal_root_of(std::fma(squares, share, epsilon)), squares};
 }
 
 struct PixelGradients {
@@ -161,7 +163,7 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
   const auto epsilon = static_cast<float>(arguments.epsilon);
   const auto channels = static_cast<std::size_t>(layout.channels);
   const std::size_t kept = arguments.is_training ? channels : 0;
-  std::vector<float> results(numbers.size()), means(kept), reciprocals(kept), variances(kept);
+  std::vector<float> results(numbers.size()), means(kept), reciprocals(kept), squares(kept);
   const std::vector<float> old_means =
       arguments.running_mean == nullptr ? means : numbers_of(*arguments.running_mean);
   const std::vector<float> old_variances =
@@ -176,9 +178,9 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
         x = layout.is_channels_last ? std::fma(x, scale, std::fma(-mean, scale, bias))
                                     : std::fma(weight * (x - mean), root, bias);
     } else if (layout.is_channels_last) {
-      const auto [mean, root, variance] =
+      const auto [mean, root, square_sum] =
           moments_of_pixels(channel, static_cast<std::size_t>(pixels), epsilon);
-      variances[c] = variance;
+      squares[c] = square_sum;
       means[c] = mean;
       reciprocals[c] = root;
       const float scale = weight * root;
@@ -190,12 +192,11 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
           descending_sum(thread_sums(channel.size(), vector,
                                      [&](float sum, std::size_t i) { return sum + channel[i]; })) *
           share;
-      const float squares =
+      squares[c] =
           descending_sum(thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
             return std::fma(channel[i] - mean, channel[i] - mean, sum);
           }));
-      variances[c] = squares * share;
-      const float root = reciprocal_root_of(variances[c] + epsilon);
+      const float root = reciprocal_root_of(squares[c] * share + epsilon);
       means[c] = mean;
       reciprocals[c] = root;
       const float scale = weight * root, product = mean * scale, shift = bias - product;
@@ -215,17 +216,19 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
       arguments.running_variance == nullptr)
     return all;
   const auto weight = static_cast<float>(arguments.momentum);
-  const auto moved = [weight](float& number, float old) {
-    number = std::fma(old, 1.0F - weight, number * weight);
-  };
   const auto count = static_cast<double>(layout.per_channel());
+  const auto correction = static_cast<float>(count / (count - 1));
+  const auto share = static_cast<float>(1 / count);
+  const auto share_but_one = static_cast<float>(1 / (count - 1));
   for (std::size_t c = 0; c < channels; ++c) {
-    moved(means[c], old_means[c]);
-    variances[c] *= static_cast<float>(count / (count - 1));
-    moved(variances[c], old_variances[c]);
+    const float old = old_variances[c];
+    means[c] = std::fma(old_means[c], 1.0F - weight, means[c] * weight);
+    squares[c] = layout.is_channels_last
+                     ? std::fma(old, 1.0F - weight, squares[c] * weight * share_but_one)
+                     : std::fma(squares[c] * share * weight, correction, (1.0F - weight) * old);
   }
   all.running_mean = tensor_of_numbers(formats::fp32, of_channels, means);
-  all.running_variance = tensor_of_numbers(formats::fp32, of_channels, variances);
+  all.running_variance = tensor_of_numbers(formats::fp32, of_channels, squares);
   return all;
 }
 

@@ -7,7 +7,7 @@
 #include "emulator/operators/layers/depthwise.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/convolution_captures.hpp"
-#include "emulator/replay/product_verdict.hpp"
+#include "emulator/replay/planned_product.hpp"
 
 // Convolutions and their gradients, as products whose K walks filters, channels or pixels in an
 // order that the bits tell.
@@ -95,10 +95,10 @@ Answer convolution(const Call& call, Context& context) {
   if (x.is_transposed) {
     if (x.groups != 1) return unmodelled("a transposed convolution in groups");
     return answer_of(
-        judge_product(scattered_product(x, x.input, output, context, call.op), context),
+        verdict_of_product(scattered_product(x, x.input, output, context, call.op), context),
         *results[0]);
   }
-  return answer_of(judge_product(convolved_product(x, output, context, call.op), context),
+  return answer_of(verdict_of_product(convolved_product(x, output, context, call.op), context),
                    *results[0]);
 }
 
@@ -193,16 +193,17 @@ Answer convolution_backward(const Call& call, Context& context) {
     add("data",
         is_depthwise ? depthwise_data(x, maps, *data, context)
         : x.is_transposed
-            ? judge_product(convolved_product(x, as_2d(*data), context, call.op + " data"), context)
-            : judge_product(scattered_product(x, maps, as_2d(*data), context, call.op + " data"),
-                            context),
+            ? verdict_of_product(convolved_product(x, as_2d(*data), context, call.op + " data"),
+                                 context)
+            : verdict_of_product(
+                  scattered_product(x, maps, as_2d(*data), context, call.op + " data"), context),
         *data);
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",
         is_depthwise
             ? depthwise_weights(x, maps, *weights, context)
-            : judge_product(weight_product(x, maps, as_2d(*weights), context, call.op + " weight"),
-                            context),
+            : verdict_of_product(
+                  weight_product(x, maps, as_2d(*weights), context, call.op + " weight"), context),
         *weights);
   if ((*out)[2].tensor() != nullptr) {
     auto sum = bias_gradient(given, context);

@@ -144,6 +144,16 @@ bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& record
   return true;
 }
 
+/// Are the arguments that the call changes what the recording says of them, where it does?
+bool are_written(const Answer& answer, const Call& call) {
+  return std::ranges::all_of(answer.also_changed, [&](const auto& changed) {
+    const auto found = call.written.find(changed.first);
+    if (found == call.written.end()) return true;
+    const std::vector<const Tensor*> written = tensors_of(found->second);
+    return written.size() != 1 || std::ranges::equal(changed.second.bytes, written.front()->bytes);
+  });
+}
+
 /// Tries how many pixels a lane takes until the recorded moments or sums, results 1 and 2, come
 /// out. The number is free where channels lie together; the result is then explained, not
 /// predicted.
@@ -158,7 +168,7 @@ Answer with_pixels(const Call& call, const Context& context, bool is_free, const
   for (std::int64_t pixels = 1; pixels <= most_pixels; ++pixels) {
     Answer answer = compute(pixels);
     answer.is_predicted = false;
-    if (are_recorded(answer, recorded, 1, 2)) return answer;
+    if (are_recorded(answer, recorded, 1, 2) && are_written(answer, call)) return answer;
   }
   return unmodelled(std::string(unknown));
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "emulator/replay/calls.hpp"
-#include "emulator/replay/product_verdict.hpp"
+#include "emulator/replay/planned_product.hpp"
 #include "formats/support/error.hpp"
 
 // Matrix products, by plans.
@@ -65,7 +65,7 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
 Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape,
               std::optional<atlas::ProductCall> asked = {}) {
   const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}, asked};
-  return answer_of(judge_product(product, context), recorded(call));
+  return answer_of(verdict_of_product(product, context), recorded(call));
 }
 
 /// The call as the atlas knows it; nothing where it does not: other operators and formats, operands

@@ -74,4 +74,8 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
   return {Status::unmodelled, "no plan is known for this shape", false, 0};
 }
 
+ProductVerdict verdict_of_product(const ProductCall& call, Context& context) {
+  return context.has_results ? judge_product(call, context) : computed_product(call, context);
+}
+
 }  // namespace guardbit::emulator::replay

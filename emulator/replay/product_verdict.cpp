@@ -11,7 +11,6 @@
 #include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "emulator/replay/plan_book.hpp"
-#include "emulator/replay/planned_product.hpp"
 #include "formats/support/error.hpp"
 
 namespace guardbit::emulator::replay {
@@ -205,7 +204,6 @@ Answer answer_of(const ProductVerdict& verdict, const Tensor& form) {
 }
 
 ProductVerdict judge_product(const ProductCall& call, Context& context) {
-  if (!context.has_results) return computed_product(call, context);
   if (context.plans == nullptr) return {Status::unmodelled, "no plan is known", false, 0};
   // In every order of K they have the same sizes, but for zeros.
   const GemmCapture usual = call.orders.front().capture();

@@ -45,7 +45,7 @@ struct ProductVerdict {
   bool is_guessed = false;
 };
 
-/// Of a program that runs: computed_product.
+/// Of a recording.
 ProductVerdict judge_product(const ProductCall& call, Context& context);
 
 /// The answer to a call whose only result, or one of whose results, was judged. `form`: the

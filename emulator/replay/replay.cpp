@@ -1,6 +1,7 @@
 #include "emulator/replay/replay.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -111,6 +112,24 @@ Recorded recorded_results(const Answer& answer, const Call& call) {
   return recorded;
 }
 
+/// Arguments that the call changed beside its results are compared as further results, where the
+/// recording says what became of them.
+void add_changed_arguments(const Call& call, Answer& answer, Recorded& recorded) {
+  if (recorded.empty() || answer.status != Status::exact) return;
+  // Results that are data are not compared.
+  recorded.resize(std::min(recorded.size(), answer.data_from));
+  answer.data_from = std::numeric_limits<std::size_t>::max();
+  for (auto& [name, tensor] : answer.also_changed) {
+    const auto found = call.written.find(name);
+    if (found == call.written.end()) continue;
+    const Recorded written = tensors_of(found->second);
+    if (written.size() != 1) continue;
+    answer.results.resize(recorded.size());
+    answer.results.emplace_back(std::move(tensor));
+    recorded.push_back(written.front());
+  }
+}
+
 /// Did the call change its arguments, and only later calls say to what?
 bool is_seen_later(const Answer& answer, const Recorded& recorded) {
   return answer.status == Status::exact && !answer.changed.empty() && recorded.empty();
@@ -119,8 +138,10 @@ bool is_seen_later(const Answer& answer, const Recorded& recorded) {
 }  // namespace
 
 CallResult replay_call(const Call& call, Context& context) {
-  const Answer answer = answer_of(call, context);
-  return judged(answer, recorded_results(answer, call), call.is_likely_of_cpu);
+  Answer answer = answer_of(call, context);
+  Recorded recorded = recorded_results(answer, call);
+  add_changed_arguments(call, answer, recorded);
+  return judged(answer, recorded, call.is_likely_of_cpu);
 }
 
 void Summary::add(const CallResult& result) {
@@ -168,8 +189,9 @@ Replay replay(const Recording& recording, const ReplaySettings& settings) {
     }
     const Call& call = recording.calls[i];
     for (const auto& [name, value] : call.changed_flags) flags[name] = value;
-    const Answer answer = answer_of(call, context);
+    Answer answer = answer_of(call, context);
     Recorded recorded = recorded_results(answer, call);
+    add_changed_arguments(call, answer, recorded);
     if (is_seen_later(answer, recorded)) {
       if (!contents) contents = std::make_unique<ChangedContents>(recording);
       for (const auto& result : answer.results)

@@ -63,7 +63,7 @@ def test_a_wrong_plan_is_noticed(tmp_path):
 
 
 def script(folder, text):
-    path = folder / "script.py"
+    path = folder / "script"
     path.write_text(text)
     return path.name
 
@@ -86,7 +86,7 @@ def test_what_has_no_model_ends_the_run_by_name_and_line(tmp_path, body, what):
     result = run(name, folder=tmp_path)
     line = 5 + len(body.splitlines())
     assert result.returncode == 3 and result.stdout == ""
-    assert result.stderr.splitlines()[-1].startswith(f"guardbit.torch: script.py:{line}: {what} has no model: ")
+    assert result.stderr.splitlines()[-1].startswith(f"guardbit.torch: script:{line}: {what} has no model: ")
 
 
 def test_pytorch_computes_what_has_no_model_where_asked(tmp_path):
@@ -99,10 +99,10 @@ def test_pytorch_computes_what_has_no_model_where_asked(tmp_path):
 def test_guesses_are_not_taken_unasked(tmp_path):
     name = script(tmp_path, "import torch\nx = torch.ones(33, 77, device='cuda')\nx @ x.T\n")
     result = run(name, folder=tmp_path, options=())
-    assert result.returncode == 3 and "script.py:3: aten.mm.default has no model" in result.stderr
+    assert result.returncode == 3 and "script:3: aten.mm.default has no model" in result.stderr
 
 
 def test_usage(tmp_path):
-    assert run("absent.py", folder=tmp_path).returncode == 2
-    result = subprocess.run([sys.executable, "-m", "guardbit.torch", "--machine", "b200", "x.py"], capture_output=True, text=True, check=False)
+    assert run("absent", folder=tmp_path).returncode == 2
+    result = subprocess.run([sys.executable, "-m", "guardbit.torch", "--machine", "b200", "x"], capture_output=True, text=True, check=False)
     assert result.returncode == 2 and "h200" in result.stderr

@@ -35,6 +35,7 @@ WITHOUT_HEADER = {
     "tools/gpu/without_cuda.cpp": "is command_gpu.cpp where there is no CUDA",
     "tools/benchmarks/benchmark_main.cpp": "is a main program",
     "tools/python/module.cpp": "is where the Python module begins",
+    "tools/python/no_driver.cpp": "is a library of its own",
     "tools/benchmarks/peers/cpfloat.cpp": "is the part of peers.hpp that needs CPFloat",
     "tools/benchmarks/peers/ml_dtypes.cpp": "is the part of peers.hpp that needs ml_dtypes",
 }

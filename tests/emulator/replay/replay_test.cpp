@@ -307,6 +307,20 @@ TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each c
   }
 }
 
+TEST_CASE("Replay: what batch norms leave in their running statistics is compared, and exact") {
+  const std::string path = in_source("tests/golden/operators/batch_norms.safetensors");
+  auto recording = emulator::replay::read_recording(path);
+  const Replay replay = replayed(recording);
+  CHECK(replay.summary.calls == 32);
+  CHECK(replay.summary.exact == 32);
+  // Results, both moments, both running statistics.
+  CHECK(replay.summary.outputs == 112128);
+  // Another mean than the recorded one is noticed.
+  auto& written = recording.calls.front().written;
+  written.at("running_mean") = written.at("running_var");
+  CHECK(replayed(recording).summary.differs == 1);
+}
+
 TEST_CASE("Replay: recorded layers and attention are exact or possible, each call") {
   for (const std::string name : {"layers", "attention"}) {
     PlanBook book;

@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not version.startswith(wanted + "."):
         return refuse(f"PyTorch {version} is installed; {options.machine} is modelled with PyTorch {wanted}")
     driver = load_driver()
-    from .run import run
+    from .script_run import run
     return run(script, options.arguments, options, driver)
 
 

@@ -14,7 +14,7 @@ from .. import _core
 from . import generators
 from .forms import form_of
 from .gpu_tensor import GpuTensor
-from .report import Report
+from .run_report import Report
 from .unmodelled import Unmodelled
 
 # Operators that neither compute nor draw, beside views: PyTorch does them on the CPU's copies of the elements.

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import attention, copies, cuda
+from . import copies, cuda, fused_attention
 from .command import NOT_MODELLED, print_exception, write_report
 from .session import Session
 from .unmodelled import Unmodelled, set_script
@@ -27,7 +27,7 @@ def prepare(driver: Any) -> list[Any]:
     torch._C._set_only_lift_cpu_tensors(True)
     torch.__future__.set_swap_module_params_on_conversion(True)
     cuda.install()
-    return [attention.install()]
+    return [fused_attention.install()]
 
 
 def run(script: str, arguments: list[str], options: argparse.Namespace, driver: Any) -> int:
