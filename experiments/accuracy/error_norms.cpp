@@ -148,18 +148,18 @@ double largest_share(const std::vector<double>& numbers, const std::vector<doubl
   return largest;
 }
 
-ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::Format& d,
+ErrorAnalysis analyse(const Deviations& deviations, const formats::Format& d,
                       const std::vector<double>& sums, const std::optional<ErrorBound>& bound,
                       const std::vector<double>& bound_sums) {
   ErrorAnalysis result;
-  result.outputs = std::ssize(deviations);
+  result.outputs = static_cast<std::int64_t>(deviations.size());
   if (!sums.empty()) result.largest_componentwise = 0;
   if (bound) result.deterministic = result.probabilistic = BoundCheck{};
   const double largest = largest_number(d);
   Totals totals;
   double most_ulps = 0;
   for (std::size_t i = 0; i < deviations.size(); ++i) {
-    const Deviation& x = deviations[i];
+    const Deviation x = deviations[i];
     double ulps = std::fabs(x.ulps);
     if (!is_compared(x)) {
       count_special(x, d, result.specials);
@@ -187,7 +187,7 @@ ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::F
   return result;
 }
 
-HeatMap heat_map(const std::vector<Deviation>& deviations, const emulator::CodeMatrix& d,
+HeatMap heat_map(const Deviations& deviations, const emulator::CodeMatrix& d,
                  const std::vector<double>& sums, std::int64_t batch, std::int64_t most_rows,
                  std::int64_t most_columns) {
   HeatMap map{1, 1, d.rows, d.columns, {}};
@@ -203,7 +203,7 @@ HeatMap heat_map(const std::vector<Deviation>& deviations, const emulator::CodeM
   for (std::int64_t i = 0; i < d.rows; ++i) {
     for (std::int64_t j = 0; j < d.columns; ++j) {
       const auto at = static_cast<std::size_t>(d.index(batch, i, j));
-      const Deviation& x = deviations[at];
+      const Deviation x = deviations[at];
       if (!is_compared(x) && !disagrees(x, d.format)) continue;
       double error = infinite;
       if (is_compared(x))

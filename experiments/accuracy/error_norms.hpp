@@ -76,7 +76,7 @@ struct BoundCheck {
   bool holds() const { return largest_part <= 1; }
 };
 
-/// What a list of deviations says. `largest_*` and `mean_*` are over the compared elements.
+/// What deviations say. `largest_*` and `mean_*` are over the compared elements.
 struct ErrorAnalysis {
   std::int64_t outputs = 0, compared = 0;
   SpecialCounts specials;
@@ -107,7 +107,7 @@ struct ErrorAnalysis {
 };
 
 /// `sums`: what `magnitudes` gives, or nothing; `bound` with the magnitudes that it asks for.
-ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::Format& d,
+ErrorAnalysis analyse(const Deviations& deviations, const formats::Format& d,
                       const std::vector<double>& sums, const std::optional<ErrorBound>& bound,
                       const std::vector<double>& bound_sums);
 
@@ -121,7 +121,7 @@ struct HeatMap {
 };
 
 /// At most so many tiles of whole powers of two elements for one batch entry.
-HeatMap heat_map(const std::vector<Deviation>& deviations, const emulator::CodeMatrix& d,
+HeatMap heat_map(const Deviations& deviations, const emulator::CodeMatrix& d,
                  const std::vector<double>& sums, std::int64_t batch, std::int64_t most_rows,
                  std::int64_t most_columns);
 

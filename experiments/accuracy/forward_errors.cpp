@@ -117,23 +117,27 @@ double special_product(const Doubles& a, const Doubles& b, std::int64_t i, std::
 
 }  // namespace
 
-std::vector<Deviation> deviations(const CodeMatrix& d, const CodeMatrix& reference,
-                                  std::string_view where) {
+Deviation Deviations::computed(std::size_t at) const {
+  const auto i = static_cast<std::int64_t>(at);
+  const double result = emulator::scalar::decoded(d_.format, d_[i]);
+  const double wanted = emulator::scalar::decoded(reference_.format, reference_[i]);
+  if (!std::isfinite(wanted)) return {result, wanted, not_a_number, not_a_number};
+  if (result == wanted) return {result, wanted, 0, 0};
+  ExactDot x;
+  x.add(exact_term(wanted, 1));
+  return x.against(result, d_.format);
+}
+
+Deviations deviations(const CodeMatrix& d, const CodeMatrix& reference, std::string_view where) {
   require_contained(d.format, where);
   require_contained(reference.format, where);
+  const Deviations computed(d, reference);
+  // Kept, they are computed once; 2^22 take 128 MiB.
+  constexpr std::size_t most_kept = std::size_t{1} << 22;
+  if (computed.size() > most_kept) return computed;
   std::vector<Deviation> list;
-  list.reserve(static_cast<std::size_t>(d.size()));
-  for (std::int64_t at = 0; at < d.size(); ++at) {
-    const double result = emulator::scalar::decoded(d.format, d[at]);
-    const double wanted = emulator::scalar::decoded(reference.format, reference[at]);
-    if (!std::isfinite(wanted)) {
-      list.push_back({result, wanted, not_a_number, not_a_number});
-      continue;
-    }
-    ExactDot x;
-    x.add(exact_term(wanted, 1));
-    list.push_back(x.against(result, d.format));
-  }
+  list.reserve(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i) list.push_back(computed[i]);
   return list;
 }
 

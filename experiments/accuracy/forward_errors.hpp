@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulator/gemm/plan.hpp"
@@ -21,10 +23,35 @@ struct Deviation {
   double ulps = 0;
 };
 
-/// Result after result in the order of `d`, which has the shape of the reference.
+/// Result after result in the order of D. They are kept, or computed from D and a reference
+/// whenever one is asked for: of large arrays they would take many times the memory of both.
+class Deviations {
+ public:
+  Deviations() = default;
+  // A list is one of these, so that functions take both.
+  Deviations(std::vector<Deviation> list) : list_(std::move(list)), size_(list_.size()) {}
+  /// Of matrices of one shape, in formats that FP64 contains.
+  Deviations(emulator::CodeMatrix d, emulator::CodeMatrix reference)
+      : d_(std::move(d)),
+        reference_(std::move(reference)),
+        size_(static_cast<std::size_t>(d_.size())) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Deviation operator[](std::size_t at) const { return list_.empty() ? computed(at) : list_[at]; }
+
+ private:
+  Deviation computed(std::size_t at) const;
+
+  std::vector<Deviation> list_;
+  emulator::CodeMatrix d_, reference_;
+  std::size_t size_ = 0;
+};
+
+/// From a reference of D's shape; of more than 2^22 elements computed whenever they are asked for.
 /// formats::Error, beginning with `where`, for a format that FP64 does not contain.
-std::vector<Deviation> deviations(const emulator::CodeMatrix& d,
-                                  const emulator::CodeMatrix& reference, std::string_view where);
+Deviations deviations(const emulator::CodeMatrix& d, const emulator::CodeMatrix& reference,
+                      std::string_view where);
 
 /// The same against alpha * A * B + beta * C + bias as exact numbers, with the problem's scales,
 /// through the activation.

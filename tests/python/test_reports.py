@@ -182,7 +182,8 @@ def test_no_copy_of_large_operands():
     ("a = np.ones((1 << 15, 1 << 14), np.float16)\nb = np.ones((1, 1 << 15), np.float16)", "guardbit.matmul(b, a, arch='sm_90')"),
     ("a = np.ones(1 << 28, np.float32)\nout = np.ones(1 << 28, np.float16)", "guardbit.cast(a, 'fp16', out=out)"),
     ("a = np.ones(1 << 28, np.float32)", "guardbit.trace({'x.wgrad': a}, formats='fp16', scales=[0])"),
-], ids=["matmul_a", "matmul_transposed", "matmul_b", "cast", "trace"])
+    ("a = np.ones((1 << 14, 1 << 14), np.float32)\nb = a.astype(np.float16)", "guardbit.compare(b, a); guardbit.compare(a.T[:99], a[:99])"),
+], ids=["matmul_a", "matmul_transposed", "matmul_b", "cast", "trace", "compare"])
 def test_no_copy_of_a_gibibyte(setup, work):
     grown = memory_of(setup, work)
     assert grown < 150_000, f"{grown} KB more for 1048576 KB"

@@ -44,7 +44,8 @@ Figure histogram_of(const ErrorReport& report) {
   double largest = 0, least = INFINITY;
   std::size_t equal = 0, compared = 0;
   bool is_whole = true;
-  for (const experiments::Deviation& x : report.deviations) {
+  for (std::size_t i = 0; i < report.deviations.size(); ++i) {
+    const experiments::Deviation x = report.deviations[i];
     if (!std::isfinite(x.ulps)) continue;
     ++compared;
     if (x.ulps == 0) {
@@ -66,8 +67,10 @@ Figure histogram_of(const ErrorReport& report) {
     return std::floor(ulps / step + 0.5);
   };
   std::map<double, std::size_t> bins;
-  for (const experiments::Deviation& x : report.deviations)
-    if (std::isfinite(x.ulps) && (is_linear || x.ulps != 0)) ++bins[bin_of(x.ulps)];
+  for (std::size_t i = 0; i < report.deviations.size(); ++i) {
+    const double ulps = report.deviations[i].ulps;
+    if (std::isfinite(ulps) && (is_linear || ulps != 0)) ++bins[bin_of(ulps)];
+  }
   Curve curve{"", {}, {}, Look::bars};
   if (compared == 0 || bins.empty()) return figure;
   const auto edge = [&](double bin) {

@@ -172,7 +172,7 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
   print_bounds(out, report);
   if (x.worst) {
     const ElementPlace at = place_of(report.d, *x.worst);
-    const Deviation& worst = report.deviations[static_cast<std::size_t>(*x.worst)];
+    const Deviation worst = report.deviations[static_cast<std::size_t>(*x.worst)];
     out << "worst    ";
     if (report.d.batch > 1) out << "batch entry " << at.batch << ", ";
     out << "row " << at.row << ", column " << at.column << ": "
@@ -243,7 +243,7 @@ ordered_json to_json(const ErrorReport& report) {
   }
   if (x.worst) {
     const ElementPlace at = place_of(report.d, *x.worst);
-    const Deviation& worst = report.deviations[static_cast<std::size_t>(*x.worst)];
+    const Deviation worst = report.deviations[static_cast<std::size_t>(*x.worst)];
     j["worst"] = {
         {"batch", at.batch},      {"row", at.row},
         {"column", at.column},    {"code", formats::hex_text(report.d.format, report.d[*x.worst])},

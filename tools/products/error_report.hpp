@@ -18,7 +18,7 @@ struct ErrorReport {
   /// the reference's file, or "exact"
   std::string file, reference;
   emulator::CodeMatrix d;
-  std::vector<experiments::Deviation> deviations;
+  experiments::Deviations deviations;
   /// |A||B| of each element, where A and B are known
   std::vector<double> sums;
   experiments::ErrorAnalysis analysis;

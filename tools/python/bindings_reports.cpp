@@ -71,18 +71,25 @@ Report compare(const tools::ComparedResult& x, const std::optional<emulator::Cod
   });
 }
 
+/// A view of the array where it has two or three dimensions, however it lies.
+emulator::CodeMatrix result_of(const Array& array) {
+  const std::size_t dimensions = array.shape.size();
+  const bool is_matrix = (dimensions == 2 || dimensions == 3) && array.size() != 0;
+  return is_matrix ? array.matrix() : tools::result_matrix(array.tensor());
+}
+
 Report compare_arrays(const Array& d, const Array& reference, int threads) {
   tools::ComparedResult x;
   x.where = d.name;
-  x.d = tools::result_matrix(d.tensor());
-  return compare(x, tools::result_matrix(reference.tensor()), threads);
+  x.d = result_of(d);
+  return compare(x, result_of(reference), threads);
 }
 
 Report compare_product(const Array& d, const ProductArrays& arrays, const AskedProduct& asked,
                        const std::string& plan, int threads) {
   tools::ComparedResult x;
   x.where = d.name;
-  x.d = tools::result_matrix(d.tensor());
+  x.d = result_of(d);
   x.problem = arrays.input().problem;
   x.beta = arrays.c == nullptr ? 0 : 1;
   if (!asked.activation.empty())

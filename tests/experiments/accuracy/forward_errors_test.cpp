@@ -221,9 +221,9 @@ TEST_CASE("deviations from a reference are exact differences") {
           filled(x.format, 1, 5, 8, [&](std::int64_t i) { return code(x.format, i); });
       const CodeMatrix reference =
           filled(y.format, 1, 5, 8, [&](std::int64_t i) { return code(y.format, i); });
-      const std::vector<Deviation> list = deviations(d, reference, "test");
+      const Deviations list = deviations(d, reference, "test"), computed(d, reference);
       for (std::int64_t at = 0; at < d.size(); ++at) {
-        const Deviation& got = list[static_cast<std::size_t>(at)];
+        const Deviation got = list[static_cast<std::size_t>(at)];
         const oracle::Number a = number(d, 0, at / 8, at % 8),
                              b = number(reference, 0, at / 8, at % 8);
         CHECK(same(got.reference, nearest(b)));
@@ -231,6 +231,9 @@ TEST_CASE("deviations from a reference are exact differences") {
                                  ? nearest(oracle::exact_sum(a, oracle::negated(b)))
                                  : NAN;
         CHECK(same(got.error, error));
+        const Deviation again = computed[static_cast<std::size_t>(at)];
+        CHECK((same(again.result, got.result) && same(again.reference, got.reference) &&
+               same(again.error, got.error) && same(again.ulps, got.ulps)));
       }
     }
   }
@@ -296,7 +299,7 @@ TEST_CASE("a heat map shows the tile that is wrong") {
   CodeMatrix d = emulator::make_matrix(formats::fp32, 2, 64, 200);
   CodeMatrix reference = emulator::make_matrix(formats::fp32, 2, 64, 200);
   d.set(d.index(1, 37, 150), std::bit_cast<std::uint32_t>(1.0F));
-  const std::vector<Deviation> list = deviations(d, reference, "test");
+  const Deviations list = deviations(d, reference, "test");
   const HeatMap map = heat_map(list, d, {}, 1, 24, 64);
   CHECK(map.tile_rows == 4);
   CHECK(map.tile_columns == 4);
