@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 MACHINES = {"h200": "2.11"}
-USAGE, NOT_MODELLED, DIFFERENT = 2, 3, 1
+USAGE, NOT_MODELLED = 2, 3
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
