@@ -69,7 +69,7 @@ std::vector<std::byte> rows_of(std::span<const std::byte> items, const Along& al
 
 /// The tensor's FP32 words, `made` where they were not there.
 std::span<const std::byte> packed_words(const Tensor& tensor, int threads,
-                                    std::vector<std::byte>& made) {
+                                        std::vector<std::byte>& made) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   if (tensor.format == fp32) return tensor.bytes.first(count * kernels::word_bytes);
   made.resize(count * kernels::word_bytes);

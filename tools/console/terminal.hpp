@@ -59,8 +59,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "guardbit: TEXT" on standard error, after what standard output has; control characters are escaped
-/// and a long text is cut.
+/// "guardbit: TEXT" on standard error, after what standard output has; control characters are
+/// escaped and a long text is cut.
 void say(const std::string& text);
 
 /// One line of text on standard error, rewritten in place and removed in the end; nothing where

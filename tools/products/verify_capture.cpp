@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/capture/capture.hpp"
 #include "emulator/capture/function_capture.hpp"
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/engine/engines.hpp"
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "formats/files/safetensors.hpp"
