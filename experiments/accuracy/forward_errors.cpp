@@ -131,7 +131,7 @@ Deviation Deviations::computed(std::size_t at) const {
 Deviations deviations(const CodeMatrix& d, const CodeMatrix& reference, std::string_view where) {
   require_contained(d.format, where);
   require_contained(reference.format, where);
-  const Deviations computed(d, reference);
+  Deviations computed(d, reference);
   // Kept, they are computed once; 2^22 take 128 MiB.
   constexpr std::size_t most_kept = std::size_t{1} << 22;
   if (computed.size() > most_kept) return computed;
