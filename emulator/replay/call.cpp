@@ -150,6 +150,13 @@ std::string Call::text(std::size_t position, std::string_view name, std::string_
   return *text;
 }
 
+const Tensor* Call::written_tensor(std::string_view name) const {
+  const auto found = written.find(name);
+  if (found == written.end()) return nullptr;
+  const std::vector<const Tensor*> tensors = tensors_of(found->second);
+  return tensors.size() == 1 ? tensors.front() : nullptr;
+}
+
 std::optional<formats::Format> Call::dtype(std::size_t position, std::string_view name) const {
   if (find(position, name) == nullptr) return std::nullopt;
   const std::string word = text(position, name, "");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,7 +41,7 @@ struct Call {
   Value out;
   /// What the call left in arguments that are not among its results, by their names, where the
   /// recording has it.
-  std::map<std::string, Value> written;
+  std::map<std::string, Value, std::less<>> written;
   /// of calls too large to keep: the rows and columns that `out` has
   std::optional<Dimensions> sampled_rows, sampled_columns;
   /// The CPU seems to have computed it, in a recording that names no devices.
@@ -68,6 +69,8 @@ struct Call {
   Dimensions integers(std::size_t position, std::string_view name, Dimensions absent) const;
   std::vector<double> numbers(std::size_t position, std::string_view name) const;
   std::string text(std::size_t position, std::string_view name, std::string_view absent) const;
+  /// What the call left in that argument, which is one tensor; null where the recording lacks it.
+  const Tensor* written_tensor(std::string_view name) const;
   /// PyTorch's name of a type, as in torch.float16; nothing where it is absent.
   std::optional<formats::Format> dtype(std::size_t position, std::string_view name) const;
 };

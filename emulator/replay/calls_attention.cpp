@@ -112,6 +112,11 @@ void take_drawn_dropout(Problem& x, double probability, const Call& call, std::s
   x.dropout = {probability, *call.seed, *call.philox_offset};
 }
 
+/// By how much dropout of that many numbers moves the generator on; the offset counts fours.
+std::uint64_t drawn_by_dropout(const Problem& x, std::int64_t numbers) {
+  return x.dropout.probability == 0 ? 0 : static_cast<std::uint64_t>((numbers + 3) / 4 * 4);
+}
+
 /// Out and logsumexp; what else the call gives is the state of the generator.
 Answer answer_of(Tensor out, Tensor log_sums, std::string plan) {
   Answer answer = computed({std::move(out), std::move(log_sums)}, std::move(plan));
@@ -143,7 +148,12 @@ Answer flash(const Call& call, Context& context) {
   // One query of several heads that share keys: the heads become queries.
   const bool is_swapped =
       x.queries == 1 && x.heads > x.kv_heads && x.dropout.probability == 0 && x.width % 8 == 0;
-  if (!is_swapped) return forward(x, flash_forward(x, context.machine), rows, log_shape, true);
+  if (!is_swapped) {
+    Answer answer = forward(x, flash_forward(x, context.machine), rows, log_shape, true);
+    constexpr std::int64_t lanes = 32;
+    answer.drawn = drawn_by_dropout(x, x.batch * x.heads * lanes);
+    return answer;
+  }
   x.queries = x.heads / x.kv_heads;
   x.heads = x.kv_heads;
   Answer answer =
@@ -160,7 +170,10 @@ Answer efficient(const Call& call, Context& context) {
   take_drawn_dropout(x, call.number(5, "dropout_p", 0), call, 2, context);
   const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
   const std::int64_t rows = has_log_sums ? (x.queries + 31) / 32 * 32 : 0;
-  return forward(x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows}, has_log_sums);
+  Answer answer =
+      forward(x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows}, has_log_sums);
+  answer.drawn = drawn_by_dropout(x, x.batch * x.heads * x.queries * x.keys);
+  return answer;
 }
 
 Answer cudnn(const Call& call, Context& context) {

@@ -3,6 +3,7 @@
 #include "emulator/operators/draws.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/replay/calls.hpp"
+#include "formats/tensors/tensor.hpp"
 
 // Random numbers of the CUDA generator, where a call says the generator's state.
 namespace guardbit::emulator::replay {
@@ -27,12 +28,6 @@ struct Numbers {
   double first = 0, second = 1;
 };
 
-std::int64_t count_of(const Dimensions& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
-
 Answer drawn(std::optional<Tensor> result, std::int64_t count, const Context& context) {
   Answer answer = computed({std::move(result)}, std::string(how));
   answer.drawn = ops::increment_of_draws(count, context.machine);
@@ -53,7 +48,7 @@ Answer distributed(const Call& call, const Context& context, Distribution distri
     }
     return ops::bernoulli(type, shape, x.first, *draws);
   };
-  return drawn(numbers(), count_of(shape), context);
+  return drawn(numbers(), formats::element_count(shape), context);
 }
 template <Distribution distribution>
 Answer new_numbers(const Call& call, Context& context) {
@@ -104,7 +99,7 @@ Answer integers(const Call& call, Context& context) {
       ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64), shape,
                     has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high"), *draws);
   if (!result) return unmodelled("integers of a range of 2^28 or more");
-  return drawn(std::move(result), count_of(shape), context);
+  return drawn(std::move(result), formats::element_count(shape), context);
 }
 
 /// What a call takes that asks for 10 numbers, in fours.

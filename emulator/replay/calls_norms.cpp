@@ -147,10 +147,8 @@ bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& record
 /// Are the arguments that the call changes what the recording says of them, where it does?
 bool are_written(const Answer& answer, const Call& call) {
   return std::ranges::all_of(answer.also_changed, [&](const auto& changed) {
-    const auto found = call.written.find(changed.first);
-    if (found == call.written.end()) return true;
-    const std::vector<const Tensor*> written = tensors_of(found->second);
-    return written.size() != 1 || std::ranges::equal(changed.second.bytes, written.front()->bytes);
+    const Tensor* written = call.written_tensor(changed.first);
+    return written == nullptr || std::ranges::equal(changed.second.bytes, written->bytes);
   });
 }
 

@@ -28,22 +28,28 @@ std::optional<ChosenPlan> by_the_book(const ProductCall& call, const Context& co
 }
 
 /// As the recorded calls most like it, which is a guess; nothing where the atlas does not know.
-std::optional<ChosenPlan> by_the_atlas(const ProductCall& call, const GemmCapture& capture) {
-  if (!call.asked || call.orders.size() != 1) return std::nullopt;
+std::optional<GemmPlan> by_the_atlas(const ProductCall& call) {
+  if (!call.asked) return std::nullopt;
   atlas::Answer answer = atlas::plan_of(*call.asked);
   if (answer.known == atlas::Known::unknown) return std::nullopt;
-  capture.set_factors(answer.plan.epilogue);
-  return ChosenPlan{&call.orders.front(), std::move(answer.plan), true};
+  return std::move(answer.plan);
 }
 
-/// One ascending chain of the instruction that libraries of the machine usually take. Nothing where
-/// K could be walked in several ways.
-std::optional<ChosenPlan> usual(const ProductCall& call, const GemmCapture& capture) {
-  if (call.orders.size() != 1 || capture.convolution) return std::nullopt;
-  GemmPlan plan = usual_plan(capture.arch, capture.problem.a.format, capture.problem.b.format,
-                             capture.d.format, capture.tf32, "a product");
-  capture.set_factors(plan.epilogue);
-  return ChosenPlan{&call.orders.front(), std::move(plan), true};
+/// One ascending chain of the instruction that libraries of the machine usually take.
+std::optional<GemmPlan> usual(const GemmCapture& capture) {
+  if (capture.convolution) return std::nullopt;
+  return usual_plan(capture.arch, capture.problem.a.format, capture.problem.b.format,
+                    capture.d.format, capture.tf32, "a product");
+}
+
+/// What such a call usually gets. Nothing where K could be walked in several ways.
+std::optional<ChosenPlan> guessed(const ProductCall& call, const GemmCapture& capture) {
+  if (call.orders.size() != 1) return std::nullopt;
+  std::optional<GemmPlan> plan = by_the_atlas(call);
+  if (!plan) plan = usual(capture);
+  if (!plan) return std::nullopt;
+  capture.set_factors(plan->epilogue);
+  return ChosenPlan{&call.orders.front(), std::move(*plan), true};
 }
 
 ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,
@@ -64,10 +70,11 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     const GemmCapture capture = call.orders.front().capture();
     if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
-    if (const auto chosen = by_the_book(call, context))
-      return executed(*chosen, chosen->order->capture(), context);
-    if (const auto chosen = by_the_atlas(call, capture)) return executed(*chosen, capture, context);
-    if (const auto chosen = usual(call, capture)) return executed(*chosen, capture, context);
+    if (const auto chosen = by_the_book(call, context)) {
+      const bool is_first = chosen->order == &call.orders.front();
+      return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
+    }
+    if (const auto chosen = guessed(call, capture)) return executed(*chosen, capture, context);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};
   }

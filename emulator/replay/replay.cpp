@@ -100,7 +100,7 @@ CallResult judged(const Answer& answer, const Recorded& recorded, bool is_likely
 
 /// What the recording says of the results: those that the call gave, or the arguments that it
 /// changed.
-Recorded recorded_results(const Answer& answer, const Call& call) {
+Recorded given_or_changed(const Answer& answer, const Call& call) {
   Recorded recorded = tensors_of(call.out);
   if (!recorded.empty()) return recorded;
   for (const std::string& name : answer.changed) {
@@ -112,22 +112,22 @@ Recorded recorded_results(const Answer& answer, const Call& call) {
   return recorded;
 }
 
-/// Arguments that the call changed beside its results are compared as further results, where the
-/// recording says what became of them.
-void add_changed_arguments(const Call& call, Answer& answer, Recorded& recorded) {
-  if (recorded.empty() || answer.status != Status::exact) return;
+/// What the results are to be compared with. Arguments that the call changed beside its results
+/// become further results, where the recording says what became of them.
+Recorded recorded_results(const Call& call, Answer& answer) {
+  Recorded recorded = given_or_changed(answer, call);
+  if (recorded.empty() || answer.status != Status::exact) return recorded;
   // Results that are data are not compared.
   recorded.resize(std::min(recorded.size(), answer.data_from));
   answer.data_from = std::numeric_limits<std::size_t>::max();
   for (auto& [name, tensor] : answer.also_changed) {
-    const auto found = call.written.find(name);
-    if (found == call.written.end()) continue;
-    const Recorded written = tensors_of(found->second);
-    if (written.size() != 1) continue;
+    const Tensor* written = call.written_tensor(name);
+    if (written == nullptr) continue;
     answer.results.resize(recorded.size());
     answer.results.emplace_back(std::move(tensor));
-    recorded.push_back(written.front());
+    recorded.push_back(written);
   }
+  return recorded;
 }
 
 /// Did the call change its arguments, and only later calls say to what?
@@ -139,8 +139,7 @@ bool is_seen_later(const Answer& answer, const Recorded& recorded) {
 
 CallResult replay_call(const Call& call, Context& context) {
   Answer answer = answer_of(call, context);
-  Recorded recorded = recorded_results(answer, call);
-  add_changed_arguments(call, answer, recorded);
+  const Recorded recorded = recorded_results(call, answer);
   return judged(answer, recorded, call.is_likely_of_cpu);
 }
 
@@ -190,8 +189,7 @@ Replay replay(const Recording& recording, const ReplaySettings& settings) {
     const Call& call = recording.calls[i];
     for (const auto& [name, value] : call.changed_flags) flags[name] = value;
     Answer answer = answer_of(call, context);
-    Recorded recorded = recorded_results(answer, call);
-    add_changed_arguments(call, answer, recorded);
+    Recorded recorded = recorded_results(call, answer);
     if (is_seen_later(answer, recorded)) {
       if (!contents) contents = std::make_unique<ChangedContents>(recording);
       for (const auto& result : answer.results)

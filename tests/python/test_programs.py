@@ -107,3 +107,14 @@ def test_usage(tmp_path):
     assert run("absent", folder=tmp_path).returncode == 2
     result = subprocess.run([sys.executable, "-m", "guardbit.torch", "--machine", "b200", "x"], capture_output=True, text=True, check=False)
     assert result.returncode == 2 and "h200" in result.stderr
+
+
+@pytest.mark.parametrize("options, told", [
+    (("--book", "absent"), "absent: no such file"), (("--book", "."), ".: is a folder"), (("--book", "script"), "script: "),
+    (("--threads", "-3"), "--threads -3: is 0 (all) or more"), (("--report=absent/report",), "--report=absent/report: cannot be written"),
+])
+def test_bad_options_are_refused_before_the_script_runs(tmp_path, options, told):
+    name = script(tmp_path, "print('ran')\n")
+    result = run(name, options=options, folder=tmp_path)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr.startswith(f"guardbit.torch: {told}") and result.stderr.count("\n") == 1

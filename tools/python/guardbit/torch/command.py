@@ -35,9 +35,27 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def refuse(text: str) -> int:
+def message(text: str) -> None:
     print(f"guardbit.torch: {text}", file=sys.stderr)
+
+
+def refuse(text: str) -> int:
+    message(text)
     return USAGE
+
+
+def fault_of(options: argparse.Namespace) -> str | None:
+    """What is wrong with the options, before anything runs."""
+    for path in (options.script[0], options.book):
+        if path and not os.path.isfile(path):
+            return f"{path}: {'is a folder' if os.path.isdir(path) else 'no such file'}"
+    if options.threads < 0:
+        return f"--threads {options.threads}: is 0 (all) or more"
+    if options.report and options.report != "-":
+        folder = os.path.dirname(options.report) or "."
+        if os.path.isdir(options.report) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            return f"--report={options.report}: cannot be written"
+    return None
 
 
 def torch_version() -> str | None:
@@ -57,8 +75,9 @@ def load_driver() -> Any:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(sys.argv[1:] if arguments is None else arguments)
     script = options.script[0]
-    if not os.path.isfile(script):
-        return refuse(f"{script}: no such file")
+    fault = fault_of(options)
+    if fault is not None:
+        return refuse(fault)
     version, wanted = torch_version(), MACHINES[options.machine]
     if version is None:
         return refuse("PyTorch is not installed: pip install torch==2.11.0")

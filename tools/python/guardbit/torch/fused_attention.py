@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from . import generators
+from .forms import form_of
 from .gpu_tensor import GpuTensor
 from .session import Session, argument_of, doubt_of, is_gpus
 from .unmodelled import Unmodelled
@@ -38,7 +40,7 @@ def _heads_fit(q: Any, k: Any, v: Any, grouped: bool, one_count: bool) -> bool:
     return bool(q.shape[1] % k.shape[1] == 0 and q.shape[1] % v.shape[1] == 0)
 
 
-def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, grouped: bool) -> bool:
+def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, grouped: bool) -> bool:
     if not torch._C._get_cudnn_sdp_enabled() or q.dtype not in HALVES:
         return False
     if torch._C._get_deterministic_algorithms() and not torch._C._get_deterministic_algorithms_warn_only():
@@ -83,7 +85,7 @@ def chosen_backend(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bo
             return MATH
         if not dense or not one_type:
             continue
-        if backend == CUDNN and _takes_cudnn(q, k, v, mask, dropout, causal, grouped):
+        if backend == CUDNN and _takes_cudnn(q, k, v, mask, dropout, grouped):
             return CUDNN
         if backend == FLASH and _takes_flash(q, k, v, mask, causal, grouped):
             return FLASH
@@ -135,28 +137,23 @@ def _whole(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A fused forward kernel: two results are computed; the others say how to go backward."""
-    names = ("query", "key", "value")
-    query, key, _ = (argument_of(func, args, kwargs, name) for name in names)
-    dropout = argument_of(func, args, kwargs, "dropout_p") or 0.0
+    began = time.perf_counter()
+    query, key = (argument_of(func, args, kwargs, name) for name in ("query", "key"))
     seed, offset = generators.default.seed_, generators.default.offset
     session.refresh_flags()
     kept: list[Any] = []
-    status, plan, results, *_ = session.operators.answer(
+    status, plan, results, *_, drawn = session.operators.answer(
         str(func), [session.argument(x, kept) for x in args], {name: session.argument(x, kept) for name, x in kwargs.items()}, None, seed, offset)
     if status != "exact":
         return session.without_model(func, args, kwargs, plan)
-    from .forms import form_of
+    generators.default.offset += drawn
     form = form_of(func, args, kwargs)
     doubt = doubt_of(args, kwargs)
     packet = func.overloadpacket.__name__
-    heads = query.shape[0] * query.shape[1]
-    if dropout:
-        drawn = heads * 32 if "flash" in packet else heads * query.shape[2] * key.shape[2]
-        generators.default.offset += (drawn + 3) // 4 * 4
     out = session.results_of(func, results[:1], form[0], doubt)
     sums = session.results_of(func, results[1:2], form[1], doubt) if results[1] is not None and form[1].numel() == _count(results[1]) else GpuTensor(
         torch.empty_strided(form[1].shape, form[1].stride(), dtype=form[1].dtype), doubt)
-    session.report.add(str(func), plan, 0.0, False)
+    session.report.add(str(func), plan, time.perf_counter() - began, False)
     if packet == "_scaled_dot_product_flash_attention":
         state = torch.tensor([seed, offset], dtype=torch.int64).view(torch.uint64)
         empty = torch.empty((), dtype=torch.uint64)
@@ -182,8 +179,6 @@ Session.specials.update({
 def install() -> Any:
     """PyTorch's own choice of a kernel asks a GPU for its properties."""
     library = torch.library.Library("aten", "IMPL")
-    plain = torch._C._dispatch_get_computed_kernel_for_dispatch_key if False else None
-    del plain
 
     def on_gpu(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
                scale: float | None = None, enable_gqa: bool = False) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
+from .. import Error
 from . import copies, cuda, fused_attention
-from .command import NOT_MODELLED, print_exception, write_report
+from .command import NOT_MODELLED, message, print_exception, refuse, write_report
 from .session import Session
 from .unmodelled import Unmodelled, set_script
 
@@ -32,7 +33,10 @@ def prepare(driver: Any) -> list[Any]:
 
 def run(script: str, arguments: list[str], options: argparse.Namespace, driver: Any) -> int:
     kept = prepare(driver)
-    session = Session(options.threads, options.book, options.unmodelled, options.guesses)
+    try:
+        session = Session(options.threads, options.book, options.unmodelled, options.guesses)
+    except Error as error:
+        return refuse(str(error))
     set_script(script)
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
@@ -51,7 +55,7 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
         status = exit_status(leaving.code)
     except Unmodelled as error:
         sys.stdout.flush()
-        print(f"guardbit.torch: {error.place}: {error.what} has no model: {error.reason}", file=sys.stderr)
+        message(f"{error.place}: {error.what} has no model: {error.reason}")
         status = NOT_MODELLED
     except BaseException as error:
         sys.stdout.flush()
@@ -75,9 +79,9 @@ def exit_status(code: Any) -> int:
 def finish(session: Session, options: argparse.Namespace) -> None:
     report = session.report
     if report.unmodelled:
-        print(f"guardbit.torch: not predicted, computed by PyTorch: {', '.join(sorted(report.unmodelled))}; "
-              f"{report.left_in_doubt} tensors that depend on them went to the CPU", file=sys.stderr)
+        message(f"not predicted, computed by PyTorch: {', '.join(sorted(report.unmodelled))}; "
+                f"{report.left_in_doubt} tensors that depend on them went to the CPU")
     if report.guesses:
-        print(f"guardbit.torch: {sum(report.guesses.values())} products by a guessed plan", file=sys.stderr)
+        message(f"{sum(report.guesses.values())} products by a guessed plan")
     if options.report:
         write_report(report, options.report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +34,7 @@ WITH_FORM = frozenset("""
 mm addmm bmm baddbmm addmv mv dot addbmm convolution convolution_backward _adaptive_avg_pool2d upsample_nearest2d upsample_bilinear2d
 """.split())
 
-# Operators whose results are floating numbers of the type that they are stored in, by name of the format.
+# PyTorch's types by the names of the formats.
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
           "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8,
           "uint8": torch.uint8, "b1": torch.bool}
@@ -65,14 +64,7 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 def is_gpus(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    for value in args:
-        if isinstance(value, GpuTensor):
-            return True
-        if isinstance(value, (list, tuple)) and any(isinstance(x, GpuTensor) for x in tensors_in(value)):
-            return True
-    if not kwargs:
-        return False
-    return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in(kwargs.values()))
+    return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in((*args, *kwargs.values())))
 
 
 def inner_of(value: Any) -> Any:
@@ -85,6 +77,11 @@ def inner_of(value: Any) -> Any:
     if isinstance(value, torch._C.Generator):
         return None
     return value
+
+
+def on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What PyTorch makes of the same call on the CPU's copies of the elements."""
+    return func(*[inner_of(x) for x in args], **{name: inner_of(x) for name, x in kwargs.items()})
 
 
 class Session(TorchDispatchMode):
@@ -136,8 +133,7 @@ class Session(TorchDispatchMode):
     # Data.
 
     def moved(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = func(*[inner_of(x) for x in args], **{name: inner_of(x) for name, x in kwargs.items()})
-        return self.given(func, args, kwargs, result, doubt_of(args, kwargs))
+        return self.given(func, args, kwargs, on_cpu(func, args, kwargs), doubt_of(args, kwargs))
 
     def given(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, doubt: str | None) -> Any:
         """The result on the GPU; where the call changed an argument and returns it, the argument."""
@@ -180,7 +176,6 @@ class Session(TorchDispatchMode):
             if generator is None:
                 raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
             name = name.replace(".generator_with_names", ".default").replace(".generator", ".default").replace("low_generator", "low")
-            name = name.replace(".low_default", ".low")
             seed, offset = generator.seed_, generator.offset
         self.refresh_flags()
         kept: list[Any] = []
@@ -211,8 +206,7 @@ class Session(TorchDispatchMode):
         if self.unmodelled != "torch" or generator is not None:
             raise Unmodelled(name, reason)
         self.report.add_unmodelled(name, reason)
-        result = func(*[inner_of(x) for x in args], **{key: inner_of(x) for key, x in kwargs.items()})
-        return self.given(func, args, kwargs, result, doubt_of(args, kwargs) or name)
+        return self.given(func, args, kwargs, on_cpu(func, args, kwargs), doubt_of(args, kwargs) or name)
 
     def argument(self, value: Any, kept: list[Any]) -> Any:
         if isinstance(value, torch.Tensor):
@@ -296,14 +290,12 @@ class Session(TorchDispatchMode):
         return placed(form)
 
     def refresh_flags(self) -> None:
-        matmul = torch.backends.cuda.matmul
         now = (torch._C._get_cublas_allow_tf32(), torch._C._get_cudnn_allow_tf32(), torch._C._get_deterministic_algorithms(),
                torch._C._get_deterministic_algorithms_warn_only(), torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_deterministic())
         if now == self.flags:
             return
         self.flags = now
         names = ("matmul_allow_tf32", "cudnn_allow_tf32", "deterministic", "deterministic_warn_only", "cudnn_benchmark", "cudnn_deterministic")
-        del matmul
         self.operators.set_flags({name: str(value).lower() for name, value in zip(names, now)})
 
     def leaves(self, func: Any, tensor: Any) -> None:
@@ -317,14 +309,10 @@ class Session(TorchDispatchMode):
         raise Unmodelled(doubt, "what the CPU is given depends on it")
 
 
-def doubt_of(args: Any, kwargs: dict[str, Any]) -> str | None:
-    for tensor in tensors_in(args):
+def doubt_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    for tensor in tensors_in((*args, *kwargs.values())):
         if isinstance(tensor, GpuTensor) and tensor.doubt:
             return tensor.doubt
-    if kwargs:
-        for tensor in tensors_in(kwargs.values()):
-            if isinstance(tensor, GpuTensor) and tensor.doubt:
-                return tensor.doubt
     return None
 
 
@@ -337,12 +325,17 @@ def tensor_of(value: Any) -> Any:
     return torch.from_numpy(data).view(dtype).reshape(shape)
 
 
+def value_at(args: tuple[Any, ...], kwargs: dict[str, Any], place: int, name: str) -> Any:
+    """The argument of that position and name; None where the call leaves it out."""
+    return args[place] if place < len(args) else kwargs.get(name)
+
+
 def changed_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that the schema says are written to, in order."""
     found = []
     for i, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found.append(args[i] if i < len(args) else kwargs.get(argument.name))
+            found.append(value_at(args, kwargs, i, argument.name))
     return found
 
 
@@ -352,16 +345,12 @@ def returned_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     for result in func._schema.returns:
         for i, argument in enumerate(func._schema.arguments):
             if argument.alias_info is not None and result.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
-                found.append(args[i] if i < len(args) else kwargs.get(argument.name))
+                found.append(value_at(args, kwargs, i, argument.name))
     return None if not found else found[0] if len(found) == 1 else tuple(found)
 
 
 def argument_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     for i, argument in enumerate(func._schema.arguments):
         if argument.name == name:
-            return args[i] if i < len(args) else kwargs.get(name)
+            return value_at(args, kwargs, i, name)
     return None
-
-
-def message(text: str) -> None:
-    print(f"guardbit.torch: {text}", file=sys.stderr)
