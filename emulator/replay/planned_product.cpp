@@ -27,13 +27,15 @@ std::optional<ChosenPlan> by_the_book(const ProductCall& call, const Context& co
   return std::nullopt;
 }
 
-/// As the recorded calls most like it, which is a guess; nothing where the atlas does not know.
+/// By a rule, or as the recorded calls most like it, which is a guess; nothing where the atlas does
+/// not know.
 std::optional<ChosenPlan> by_the_atlas(const ProductCall& call, const GemmCapture& capture) {
   if (!call.asked || call.orders.size() != 1) return std::nullopt;
   atlas::Answer answer = atlas::plan_of(*call.asked);
   if (answer.known == atlas::Known::unknown) return std::nullopt;
   capture.set_factors(answer.plan.epilogue);
-  return ChosenPlan{&call.orders.front(), std::move(answer.plan), true};
+  return ChosenPlan{&call.orders.front(), std::move(answer.plan),
+                    answer.known == atlas::Known::nearest};
 }
 
 /// One ascending chain of the instruction that libraries of the machine usually take. Nothing where
