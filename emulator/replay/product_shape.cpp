@@ -53,9 +53,11 @@ std::string shape_of_call(const atlas::StridedCall& call) {
     return rank == 3 ? Dimensions{call.batch, rows, columns} : Dimensions{rows, columns};
   };
   const Dimensions d = sizes(call.m, call.n, call.a_stride.size());
-  const std::string op = call.op.starts_with("aten.") ? call.op : "aten." + call.op;
+  std::string op = call.op.starts_with("aten.") ? call.op : "aten." + call.op;
+  // Recordings call a bias an addend with a beta of 0: the plan's epilogue has none.
   const std::string extra =
-      op == "aten.addmm" ? shape_of_addend(form(type, {call.n}, {1}), 1, 1) : "";
+      op == "aten.addmm" ? shape_of_addend(form(type, {call.n}, {1}), 1, 0) : "";
+  op += ".default";
   return shape_of_product(op,
                           form(type, sizes(call.m, call.k, call.a_stride.size()), call.a_stride),
                           form(type, sizes(call.k, call.n, call.b_stride.size()), call.b_stride),
