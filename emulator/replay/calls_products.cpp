@@ -6,23 +6,12 @@
 
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/planned_product.hpp"
+#include "emulator/replay/product_shape.hpp"
 #include "formats/support/error.hpp"
 
 // Matrix products, by plans.
 namespace guardbit::emulator::replay {
 namespace {
-
-std::string numbers_text(const Dimensions& numbers) {
-  std::string text;
-  for (const std::int64_t number : numbers)
-    text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
-
-std::string tensor_text(const Tensor& tensor) {
-  return formats::name_of(tensor.type) + "[" + numbers_text(tensor.shape) + ";" +
-         numbers_text(tensor.stride) + (tensor.offset % 8 == 0 ? "" : "+") + "]";
-}
 
 /// The one result, recorded or only its form.
 const Tensor& recorded(const Call& call) {
@@ -48,12 +37,6 @@ GemmCapture capture_of(const Tensor& a, const Tensor& b, const Tensor& d, const 
   return capture;
 }
 
-/// `extra` are operands and factors besides A and B.
-std::string shape_of(const Call& call, const Tensor& a, const Tensor& b, const Tensor& d,
-                     const std::string& extra = "") {
-  return call.op + " " + tensor_text(a) + " " + tensor_text(b) + " " + tensor_text(d) + extra;
-}
-
 /// The same elements in another shape.
 Tensor reshaped(const Tensor& tensor, Dimensions shape) {
   Tensor result = tensor;
@@ -76,15 +59,18 @@ std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a,
   for (const Tensor* tensor : {&a, &b})
     if (tensor->offset * tensor->element_bytes() % alignment != 0) return std::nullopt;
   const bool is_fp32 = a.type == formats::fp32;
-  const std::string_view numbers = a.type == formats::fp16   ? "f16"
-                                   : a.type == formats::bf16 ? "bf16"
-                                   : !is_fp32                ? ""
-                                   : capture.tf32            ? "tf32"
-                                                             : "f32";
-  if (numbers.empty()) return std::nullopt;
+  const std::string numbers = !is_fp32 ? formats::name_of(a.type) : capture.tf32 ? "tf32" : "fp32";
   const GemmProblem& x = capture.problem;
   try {
-    return atlas::call_of(op, numbers, x.m(), x.n(), x.k(), x.a.batch, a.stride, b.stride, "call");
+    return atlas::call_of({.op = std::string(op),
+                           .numbers = numbers,
+                           .m = x.m(),
+                           .n = x.n(),
+                           .k = x.k(),
+                           .batch = x.a.batch,
+                           .a_stride = a.stride,
+                           .b_stride = b.stride},
+                          "call");
   } catch (const formats::Error&) {
     return std::nullopt;
   }
@@ -97,7 +83,8 @@ Answer product(const Call& call, Context& context) {
   const Tensor& d = recorded(call);
   const GemmCapture capture = capture_of(a, b, d, context);
   const std::string_view op = a.rank() == 3 ? "bmm" : "mm";
-  return judged(call, context, capture, shape_of(call, a, b, d), asked_of(op, a, b, capture));
+  return judged(call, context, capture, shape_of_product(call.op, a, b, d),
+                asked_of(op, a, b, capture));
 }
 
 /// addmm, baddbmm: D = beta C + alpha A B.
@@ -120,12 +107,11 @@ Answer sum_with_product(const Call& call, Context& context) {
     if (x.c.rows != x.m() || x.c.columns != x.n())
       throw UnknownArguments{"an addend that is broadcast"};
   }
-  const std::string extra = " + " + tensor_text(c) + " " + std::to_string(capture.alpha) + " " +
-                            std::to_string(capture.beta);
+  const std::string extra = shape_of_addend(c, capture.alpha, capture.beta);
   std::optional<atlas::ProductCall> asked;
   if (!x.bias.empty() && a.rank() == 2 && capture.alpha == 1)
     asked = asked_of("addmm", a, b, capture);
-  return judged(call, context, capture, shape_of(call, a, b, d, extra), asked);
+  return judged(call, context, capture, shape_of_product(call.op, a, b, d, extra), asked);
 }
 
 Answer matrix_vector(const Call& call, Context& context) {
@@ -145,7 +131,8 @@ Answer matrix_vector(const Call& call, Context& context) {
     capture.problem.c = matrix_of(reshaped(c, {c.count(), 1}));
     extra = " + " + std::to_string(capture.alpha) + " " + std::to_string(capture.beta);
   }
-  return judged(call, context, std::move(capture), shape_of(call, a, vector, result, extra));
+  return judged(call, context, std::move(capture),
+                shape_of_product(call.op, a, vector, result, extra));
 }
 
 Answer dot(const Call& call, Context& context) {
@@ -155,7 +142,7 @@ Answer dot(const Call& call, Context& context) {
   return judged(call, context,
                 capture_of(reshaped(x, {1, x.count()}), reshaped(y, {y.count(), 1}),
                            reshaped(result, {1, 1}), context),
-                shape_of(call, x, y, result));
+                shape_of_product(call.op, x, y, result));
 }
 
 constexpr std::array handlers = {

@@ -27,14 +27,6 @@ std::optional<ChosenPlan> by_the_book(const ProductCall& call, const Context& co
   return std::nullopt;
 }
 
-/// As the recorded calls most like it, which is a guess; nothing where the atlas does not know.
-std::optional<GemmPlan> by_the_atlas(const ProductCall& call) {
-  if (!call.asked) return std::nullopt;
-  atlas::Answer answer = atlas::plan_of(*call.asked);
-  if (answer.known == atlas::Known::unknown) return std::nullopt;
-  return std::move(answer.plan);
-}
-
 /// One ascending chain of the instruction that libraries of the machine usually take.
 std::optional<GemmPlan> usual(const GemmCapture& capture) {
   if (capture.convolution) return std::nullopt;
@@ -42,14 +34,21 @@ std::optional<GemmPlan> usual(const GemmCapture& capture) {
                     capture.d.format, capture.tf32, "a product");
 }
 
-/// What such a call usually gets. Nothing where K could be walked in several ways.
-std::optional<ChosenPlan> guessed(const ProductCall& call, const GemmCapture& capture) {
+/// By a rule of the atlas, or as the recorded calls most like it, which is a guess; else what such
+/// calls usually get, another guess. Nothing where K could be walked in several ways.
+std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture& capture) {
   if (call.orders.size() != 1) return std::nullopt;
-  std::optional<GemmPlan> plan = by_the_atlas(call);
-  if (!plan) plan = usual(capture);
+  std::optional<GemmPlan> plan;
+  atlas::Answer answer;
+  if (call.asked) answer = atlas::plan_of(*call.asked);
+  if (answer.known != atlas::Known::unknown) {
+    plan = std::move(answer.plan);
+  } else {
+    plan = usual(capture);
+  }
   if (!plan) return std::nullopt;
   capture.set_factors(plan->epilogue);
-  return ChosenPlan{&call.orders.front(), std::move(*plan), true};
+  return ChosenPlan{&call.orders.front(), std::move(*plan), answer.known != atlas::Known::rule};
 }
 
 ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,
@@ -74,7 +73,7 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
       const bool is_first = chosen->order == &call.orders.front();
       return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
     }
-    if (const auto chosen = guessed(call, capture)) return executed(*chosen, capture, context);
+    if (const auto chosen = by_the_call(call, capture)) return executed(*chosen, capture, context);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};
   }

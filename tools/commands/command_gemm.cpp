@@ -27,6 +27,7 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/products/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
 
@@ -43,13 +44,6 @@ struct GemmOptions {
   int threads = 0;
   bool tf32 = false, json = false, list = false, markdown = false;
 };
-
-/// A plan as an object of its keys, and the line itself as "text".
-nlohmann::ordered_json to_json(const emulator::GemmPlan& plan) {
-  nlohmann::ordered_json j = {{"text", emulator::to_text(plan)}};
-  for (const emulator::PlanField& field : emulator::fields_of(plan)) j[field.key] = field.value;
-  return j;
-}
 
 void list_plans(const GemmOptions& options) {
   using Plan = emulator::LibraryPlan;

@@ -20,6 +20,7 @@ void add_run(CLI::App& app, int& status);
 void add_verify(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_gemm(CLI::App& app, int& status);
+void add_plan(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_probe(CLI::App& app, int& status);
@@ -38,10 +39,10 @@ void add_help(CLI::App& app, int& status);
 
 /// In the order in which the help lists them.
 inline constexpr std::array commands = {
-    add_formats, add_show,   add_cast,   add_function,   add_list,       add_run,
-    add_verify,  add_replay, add_gemm,   add_explain,    add_compare,    add_probe,
-    add_trace,   add_scaler, add_recipe, add_quantize,   add_experiment, add_train,
-    add_report,  add_bench,  add_gpu,    add_completion, add_man,        add_help,
+    add_formats, add_show,       add_cast,     add_function,   add_list,    add_run,    add_verify,
+    add_replay,  add_gemm,       add_plan,     add_explain,    add_compare, add_probe,  add_trace,
+    add_scaler,  add_recipe,     add_quantize, add_experiment, add_train,   add_report, add_bench,
+    add_gpu,     add_completion, add_man,      add_help,
 };
 
 /// What `main` does: reads the words that the program was started with, runs the command that they

@@ -69,11 +69,15 @@ emulator::atlas::ProductCall recorded_call(const std::string& path,
     const auto strides = [&](const char* key) {
       return call.at(key).get<std::vector<std::int64_t>>();
     };
-    return emulator::atlas::call_of(
-        call.at("op").get<std::string>(), call.at("dtype").get<std::string>(),
-        call.at("m").get<std::int64_t>(), call.at("n").get<std::int64_t>(),
-        call.at("k").get<std::int64_t>(), call.value("batch", std::int64_t{1}), strides("a_stride"),
-        strides("b_stride"), where);
+    return emulator::atlas::call_of({.op = call.at("op").get<std::string>(),
+                                     .numbers = call.at("dtype").get<std::string>(),
+                                     .m = call.at("m").get<std::int64_t>(),
+                                     .n = call.at("n").get<std::int64_t>(),
+                                     .k = call.at("k").get<std::int64_t>(),
+                                     .batch = call.value("batch", std::int64_t{1}),
+                                     .a_stride = strides("a_stride"),
+                                     .b_stride = strides("b_stride")},
+                                    where);
   } catch (const nlohmann::json::exception& error) {
     throw formats::Error(
         where, "call in its metadata cannot be read: " + formats::printable(error.what()));

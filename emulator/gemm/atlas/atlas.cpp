@@ -77,6 +77,12 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
 
 }  // namespace
 
+std::string describe(const Scope& scope) {
+  return std::string(scope.framework) + ", driver " + std::string(scope.driver) + ", " +
+         std::string(scope.device) + " with " + std::to_string(scope.multiprocessors) +
+         " multiprocessors, default flags and workspaces";
+}
+
 Answer plan_of(const ProductCall& call) {
   check(call);
   const Leaf leaf = leaf_of(call);

@@ -14,16 +14,20 @@ namespace guardbit::emulator::atlas {
 
 /// For what the atlas holds.
 struct Scope {
-  std::string_view library = "cublas-13", arch = "sm_90", framework = "PyTorch 2.11.0, CUDA 13.0";
+  std::string_view library = "cublas-13", arch = "sm_90", framework = "PyTorch 2.11.0, CUDA 13.0",
+                   driver = "580.159.04", device = "H200";
   int multiprocessors = 132;
 };
 inline constexpr Scope scope = {};
+/// In words, besides library and arch.
+std::string describe(const Scope& scope);
 
-/// How the answer is known: by the recorded calls that are most like it (nearest), which is right
+/// How the answer is known: recorded of this very call (a plan book); by a rule that all recorded
+/// calls of its kind follow; by the recorded calls that are most like it (nearest), which is right
 /// for most calls and wrong for some (docs/ATLAS.md); or not (unknown), then the plan means
 /// nothing.
-enum class Known : std::uint8_t { nearest, unknown };
-constexpr auto words(Known) { return std::array{"nearest", "unknown"}; }
+enum class Known : std::uint8_t { recorded, rule, nearest, unknown };
+constexpr auto words(Known) { return std::array{"recorded", "rule", "nearest", "unknown"}; }
 
 struct Answer {
   GemmPlan plan;

@@ -26,7 +26,7 @@ struct Layout {
   std::int64_t leading = 0;
 };
 
-Layout layout_of(std::span<const std::int64_t> stride, std::int64_t rows, std::int64_t columns,
+Layout layout_of(const std::vector<std::int64_t>& stride, std::int64_t rows, std::int64_t columns,
                  const char* what, std::string_view where) {
   if (stride.size() != 2 && stride.size() != 3)
     throw Error(std::string(where), std::string(what) + " needs 2 or 3 strides");
@@ -42,21 +42,38 @@ Layout layout_of(std::span<const std::int64_t> stride, std::int64_t rows, std::i
               "one stride of 1 and the other no less than the size beside it");
 }
 
+std::vector<std::int64_t> strides_of(char layout, const StridedCall& call, std::int64_t rows,
+                                     std::int64_t columns) {
+  std::vector<std::int64_t> stride = {columns, 1};
+  if (layout == 'T') stride = {1, rows};
+  if (call.op.ends_with("bmm")) stride.insert(stride.begin(), rows * columns);
+  return stride;
+}
+
 }  // namespace
 
-ProductCall call_of(std::string_view op, std::string_view numbers, std::int64_t m, std::int64_t n,
-                    std::int64_t k, std::int64_t batch, std::span<const std::int64_t> a_stride,
-                    std::span<const std::int64_t> b_stride, std::string_view where) {
+void set_layout(StridedCall& call, std::string_view layout, std::string_view where) {
+  if (layout != "NN" && layout != "NT" && layout != "TN" && layout != "TT")
+    throw Error(std::string(where), "unknown layout " + formats::in_quotes(layout),
+                "NN, NT, TN, TT: A and B row-major (N) or column-major (T)");
+  call.a_stride = strides_of(layout[0], call, call.m, call.k);
+  call.b_stride = strides_of(layout[1], call, call.k, call.n);
+}
+
+ProductCall call_of(const StridedCall& strided, std::string_view where) {
+  std::string_view op = strided.op, numbers = strided.numbers;
   if (op.starts_with("aten.")) op.remove_prefix(5);
+  if (numbers == "f16") numbers = "fp16";
+  if (numbers == "f32") numbers = "fp32";
   ProductCall call;
   call.op = require_word<Operator>(op, "the operator", where);
   call.numbers = require_word<Numbers>(numbers, "numbers", where);
-  call.m = m;
-  call.n = n;
-  call.k = k;
-  call.batch = batch;
-  const Layout a = layout_of(a_stride, m, k, "A", where);
-  const Layout b = layout_of(b_stride, k, n, "B", where);
+  call.m = strided.m;
+  call.n = strided.n;
+  call.k = strided.k;
+  call.batch = strided.batch;
+  const Layout a = layout_of(strided.a_stride, call.m, call.k, "A", where);
+  const Layout b = layout_of(strided.b_stride, call.k, call.n, "B", where);
   call.a_transposed = a.transposed;
   call.b_transposed = b.transposed;
   call.a_leading = a.leading;

@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 // A matrix product as a program asks for it.
 namespace guardbit::emulator::atlas {
@@ -14,7 +15,7 @@ constexpr auto words(Operator) { return std::array{"mm", "addmm", "bmm"}; }
 
 /// What is multiplied and what D is; tf32: FP32 tensors with TF32 allowed.
 enum class Numbers : std::uint8_t { f16, bf16, tf32, f32 };
-constexpr auto words(Numbers) { return std::array{"f16", "bf16", "tf32", "f32"}; }
+constexpr auto words(Numbers) { return std::array{"fp16", "bf16", "tf32", "fp32"}; }
 
 /// One call: D [M, N] = A [M, K] * B [K, N], for each of `batch` entries. Tensors begin at
 /// multiples of 512 bytes.
@@ -28,11 +29,23 @@ struct ProductCall {
   std::int64_t a_leading = 0, b_leading = 0;
 };
 
-/// The call of matrices with these strides, in elements: [rows, columns], of bmm [batch, rows,
-/// columns]. formats::Error, beginning with `where`, for strides that a library's matrix cannot
-/// have.
-ProductCall call_of(std::string_view op, std::string_view numbers, std::int64_t m, std::int64_t n,
-                    std::int64_t k, std::int64_t batch, std::span<const std::int64_t> a_stride,
-                    std::span<const std::int64_t> b_stride, std::string_view where);
+/// The same in words and strides, as files and command lines have it.
+struct StridedCall {
+  /// of Operator; aten. may stand before it
+  std::string op;
+  /// of Numbers; f16 and f32 are read, too
+  std::string numbers;
+  std::int64_t m = 1, n = 1, k = 1, batch = 1;
+  /// in elements: of rows and columns, of bmm also of entries of the batch, before them
+  std::vector<std::int64_t> a_stride, b_stride;
+};
+
+/// The strides of A and B without gaps: row-major (N) or column-major (T), as in "NT".
+/// formats::Error, beginning with `where`, for other words.
+void set_layout(StridedCall& call, std::string_view layout, std::string_view where);
+
+/// formats::Error, beginning with `where`, for words that the atlas does not know, and for strides
+/// that a library's matrix cannot have.
+ProductCall call_of(const StridedCall& call, std::string_view where);
 
 }  // namespace guardbit::emulator::atlas
