@@ -67,6 +67,7 @@ const std::set<std::string_view> operators = {
     "aten.rand.default",
     "aten.randint.low",
     "aten.randn.default",
+    "aten.randperm.default",
     "aten.smooth_l1_loss.default",
     "aten.sort.default",
     "aten.std.correction",
