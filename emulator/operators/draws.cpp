@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -128,6 +129,34 @@ std::optional<Tensor> integers(const formats::Format& type, const Dimensions& sh
         static_cast<std::int64_t>(word % static_cast<std::uint32_t>(range)) + low;
   }
   return tensor_of_integers(type, shape, all);
+}
+
+std::uint64_t increment_of_permutation(std::int64_t count, const Machine& machine) {
+  if (count == 0) return 0;
+  // The keys, then a word for each element, in fours.
+  return increment_of_draws(count, machine) +
+         static_cast<std::uint64_t>(divided_up(count, words_of_block) * words_of_block);
+}
+
+std::optional<Tensor> permutation(const formats::Format& type, std::int64_t count,
+                                  const Draws& draws) {
+  // Keys are wide enough for all to differ with a probability of 0.9.
+  const auto n = static_cast<double>(count);
+  const int bits =
+      static_cast<int>(std::ceil(std::log2(n - (6 * n * n + 1) / (std::log(0.9) * 12))));
+  if (count < 0 || bits > 32 || count > threads_of(count, draws.machine)) return std::nullopt;
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Words words = words_of(draws.state, i, 0);
+    const std::uint64_t word = std::uint64_t{words[0]} << 32 | words[1];
+    keys[static_cast<std::size_t>(i)] = word % 0xFFFFFFFFU & ((std::uint64_t{1} << bits) - 1);
+  }
+  std::vector<std::int64_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](std::int64_t i) { return keys[static_cast<std::size_t>(i)]; };
+  std::ranges::sort(order, {}, key);
+  if (std::ranges::adjacent_find(order, {}, key) != order.end()) return std::nullopt;
+  return tensor_of_integers(type, {count}, order);
 }
 
 Tensor bernoulli(const Tensor& input, const Draws& draws) {

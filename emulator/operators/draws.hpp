@@ -30,6 +30,10 @@ Tensor normal(const formats::Format& type, const Dimensions& shape, double mean,
 /// Integers in [low, high), for ranges below 2^28.
 std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
                                std::int64_t low, std::int64_t high, const Draws& draws);
+/// The integers below `count` in random order: sorted by random keys of 32 bits, as PyTorch does
+/// for up to about 30,000. Nothing for more, and where two keys are equal.
+std::optional<Tensor> permutation(const formats::Format& type, std::int64_t count,
+                                  const Draws& draws);
 /// 1 with the probability that each element of `input` says.
 Tensor bernoulli(const Tensor& input, const Draws& draws);
 
@@ -50,5 +54,6 @@ Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale
 /// By how much a call moves the generator's offset on.
 std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine);
 std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine);
+std::uint64_t increment_of_permutation(std::int64_t count, const Machine& machine);
 
 }  // namespace guardbit::emulator::operators

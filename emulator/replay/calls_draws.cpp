@@ -102,6 +102,20 @@ Answer integers(const Call& call, Context& context) {
   return drawn(std::move(result), formats::element_count(shape), context);
 }
 
+Answer permutation(const Call& call, Context& context) {
+  const auto draws = draws_of(call, context);
+  if (!draws) return not_recorded();
+  const std::int64_t count = call.integer(0, "n");
+  const formats::Format type = call.dtype(by_name, "dtype").value_or(formats::int64);
+  if (type != formats::int64 && type != formats::int32)
+    return unmodelled("a permutation of another type than int64 and int32");
+  auto result = ops::permutation(type, count, *draws);
+  if (!result) return unmodelled("more than 30,000 elements, or equal keys");
+  Answer answer = computed({std::move(result)}, "sorted by random keys");
+  answer.drawn = ops::increment_of_permutation(count, context.machine);
+  return answer;
+}
+
 /// What a call takes that asks for 10 numbers, in fours.
 constexpr std::uint64_t drawn_by_bernoulli = 12;
 
@@ -172,6 +186,7 @@ constexpr std::array handlers = {
     Handler{"aten.randint.low", integers},
     Handler{"aten.randn.default", new_numbers<Distribution::normal>},
     Handler{"aten.randn_like.default", numbers_like<Distribution::normal>},
+    Handler{"aten.randperm.default", permutation},
     Handler{"aten.uniform_.default", filled_uniformly},
 };
 
