@@ -59,7 +59,7 @@ COLLECTIONS = {
 MAIN = re.compile(r"^main\.cpp$")
 NAMED_FOR_ITS_ROLE = (
     (re.compile(r"^tools/commands/command_\w+\.cpp$"), "a command"),
-    (re.compile(r"^tools/gpu/(command|gpu)_\w+\.cpp$"), "a command"),
+    (re.compile(r"^tools/gpu/(questions/)?(command|gpu)_\w+\.cpp$"), "a command"),
     (re.compile(r"^experiments/suite/e\d\d_\w+\.cpp$"), "an experiment"),
 )
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
