@@ -110,29 +110,36 @@ const char* nearest_activation(const ProductNumbers& x, const Expected& asked) {
 }
 
 /// The factors of the product and of C with which D is nearest to a function of their sum, by
-/// Newton's method for least squares from many factors of the product.
+/// Newton's method for least squares from many factors of the product: on a few outputs from each,
+/// on more from the best.
 class InnerFactors {
  public:
   InnerFactors(const ProductNumbers& x, double (*function)(double)) : function_(function) {
-    constexpr std::int64_t most = 256;
+    constexpr std::int64_t few = 64, most = 256;
     const RealMatrix bias = x.with_factors(0, 0).result;
     std::vector<std::int64_t> told;
     for (std::int64_t i = 0; i < x.m() * x.n(); ++i)
       if (!x.is_hidden(static_cast<std::size_t>(i)) &&
           std::isfinite(x.d.values[static_cast<std::size_t>(i)]))
         told.push_back(i);
-    for (const std::int64_t at : spread(std::ssize(told), most)) {
-      const auto i = static_cast<std::size_t>(told[static_cast<std::size_t>(at)]);
-      outputs_.push_back(
-          {x.product.values[i], x.c.empty() ? 0 : x.c.values[i], bias.values[i], x.d.values[i]});
-    }
+    const auto take = [&](std::int64_t outputs) {
+      outputs_.clear();
+      for (const std::int64_t at : spread(std::ssize(told), outputs)) {
+        const auto i = static_cast<std::size_t>(told[static_cast<std::size_t>(at)]);
+        outputs_.push_back(
+            {x.product.values[i], x.c.empty() ? 0 : x.c.values[i], bias.values[i], x.d.values[i]});
+      }
+    };
     has_c_ = !x.c.empty();
+    take(few);
     for (int half_octaves = -10; half_octaves <= 10; ++half_octaves)
       for (const double sign : {1.0, -1.0}) {
         const double factor = sign * std::exp2(0.5 * half_octaves);
         improve({factor * x.alpha, factor * x.beta}, 2);
         improve({factor * x.alpha, x.beta}, 2);
       }
+    take(most);
+    least_ = std::numeric_limits<double>::infinity();
     improve(best_, 20);
   }
   double alpha() const { return best_.alpha; }

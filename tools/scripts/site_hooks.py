@@ -21,6 +21,7 @@ REFERENCE = (
     ("Files", ("load", "Tensors")),
     ("What there is", ("formats", "instructions", "machines", "plans", "engines")),
     ("Tests", ("testing.assert_equal_bits",)),
+    ("PyTorch", ("torch.record", "torch.machine", "torch.explain")),
     ("JAX", ("jax.matmul",)),
     ("Results", ("reports.Report", "reports.Picture", "tables.Table", "tables.Record", "Error")),
 )

@@ -77,9 +77,9 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
 
 }  // namespace
 
-std::string describe(const Scope& scope) {
-  return std::string(scope.framework) + ", driver " + std::string(scope.driver) + ", " +
-         std::string(scope.device) + " with " + std::to_string(scope.multiprocessors) +
+std::string describe(const Scope& of) {
+  return std::string(of.framework) + ", driver " + std::string(of.driver) + ", " +
+         std::string(of.device) + " with " + std::to_string(of.multiprocessors) +
          " multiprocessors, default flags and workspaces";
 }
 

@@ -20,7 +20,7 @@ struct Scope {
 };
 inline constexpr Scope scope = {};
 /// In words, besides library and arch.
-std::string describe(const Scope& scope);
+std::string describe(const Scope& of);
 
 /// How the answer is known: recorded of this very call (a plan book); by a rule that all recorded
 /// calls of its kind follow; by the recorded calls that are most like it (nearest), which is right

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 MACHINES = {"h200": "2.11"}
-USAGE, NOT_MODELLED = 2, 3
+DIFFERENT, USAGE, NOT_MODELLED = 1, 2, 3
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m guardbit.torch", usage="python -m guardbit.torch --machine h200 [OPTIONS] SCRIPT ARGS...",
         description="Runs an unchanged PyTorch script on a computer without a GPU; tensors of cuda have the bits that the machine gives them.",
-        epilog="Exit status: the script's own; 3 where something is not modelled, 2 for usage.")
+        epilog="Exit status: the script's own; 3 where something is not modelled, 1 where a call differs from the recording, 2 for usage.")
     parser.add_argument("--machine", required=True, choices=sorted(MACHINES), help="an H200 (sm_90, 132 multiprocessors, CUDA 13.0)")
     parser.add_argument("--book", metavar="FILE", help="plans of products, as guardbit replay --book writes them")
     parser.add_argument("--unmodelled", choices=["stop", "torch"], default="stop",
@@ -29,6 +29,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help="a product whose plan is not known: stop (default), or take the one of the recorded calls most like it, "
                         "else one ascending chain of the usual instruction")
     parser.add_argument("--report", metavar="FILE", nargs="?", const="-", help="calls, time and plans: on standard error, or as JSON to =FILE")
+    parser.add_argument("--record", metavar="FILE", help="write all calls with operands and predicted results, as guardbit.torch.record does")
+    parser.add_argument("--against", metavar="RECORDING", help="stop at the first call that differs from this recording of the program")
     parser.add_argument("--threads", type=int, default=0, help="0: all")
     parser.add_argument("script", metavar="SCRIPT", nargs=1)
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
@@ -46,16 +48,21 @@ def refuse(text: str) -> int:
 
 def fault_of(options: argparse.Namespace) -> str | None:
     """What is wrong with the options, before anything runs."""
-    for path in (options.script[0], options.book):
+    for path in (options.script[0], options.book, options.against):
         if path and not os.path.isfile(path):
             return f"{path}: {'is a folder' if os.path.isdir(path) else 'no such file'}"
     if options.threads < 0:
         return f"--threads {options.threads}: is 0 (all) or more"
-    if options.report and options.report != "-":
-        folder = os.path.dirname(options.report) or "."
-        if os.path.isdir(options.report) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-            return f"--report={options.report}: cannot be written"
+    if options.report and options.report != "-" and not is_writable(options.report):
+        return f"--report={options.report}: cannot be written"
+    if options.record and not is_writable(options.record):
+        return f"--record {options.record}: cannot be written"
     return None
+
+
+def is_writable(path: str) -> bool:
+    folder = os.path.dirname(path) or "."
+    return not os.path.isdir(path) and os.path.isdir(folder) and os.access(folder, os.W_OK)
 
 
 def torch_version() -> str | None:

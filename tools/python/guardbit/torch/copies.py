@@ -125,7 +125,7 @@ def greatest(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 Session.specials.update({
-    "_to_copy": to_copy, "copy_": copy_into, "_foreach_copy_": copy_lists, "_local_scalar_dense": to_number, "item": to_number, "equal": is_equal,
+    "_to_copy": to_copy, "copy_": copy_into, "_foreach_copy_": copy_lists, "_local_scalar_dense": to_number, "equal": is_equal,
     "arange": arange, "index_put": put_at, "index_put_": put_at, "_index_put_impl_": put_at, "_unsafe_index_put": put_at, "bincount": counted,
     "scatter_add": added_at, "scatter_add_": added_at,
     "topk": greatest,

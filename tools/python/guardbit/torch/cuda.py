@@ -63,6 +63,13 @@ def _refused(what: str, reason: str) -> Any:
     return refuse
 
 
+class _Graph:
+    """A name for annotations; there is none to be had."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise Unmodelled("torch.cuda.CUDAGraph", "graphs of calls")
+
+
 def _named(name: str, function: Any) -> Any:
     """A function of its own: PyTorch's compiler keeps rules by function, and refuses one under two names."""
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -115,7 +122,7 @@ def install() -> None:
         "initial_seed": lambda: generators.default.seed_, "get_rng_state": _rng_state, "set_rng_state": _set_rng_state,
         "get_rng_state_all": lambda: [_rng_state()], "set_rng_state_all": lambda states: _set_rng_state(states[0]),
         "default_generators": (generators.default,), "_is_in_bad_fork": lambda: False, "current_blas_handle": zero,
-        "CUDAGraph": _refused("torch.cuda.CUDAGraph", "graphs of calls"), "graph": _refused("torch.cuda.graph", "graphs of calls"),
+        "CUDAGraph": _Graph, "graph": _refused("torch.cuda.graph", "graphs of calls"),
         "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "graphs of calls"),
     }
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached",

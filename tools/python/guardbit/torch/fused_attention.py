@@ -156,7 +156,7 @@ def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     session.report.add(str(func), plan, time.perf_counter() - began, False)
     if packet == "_scaled_dot_product_flash_attention":
         state = torch.tensor([seed, offset], dtype=torch.int64).view(torch.uint64)
-        empty = torch.empty((), dtype=torch.uint64)
+        empty = torch.tensor(0, dtype=torch.uint64)
         return (out, sums, None, None, query.shape[2], key.shape[2], GpuTensor(state), GpuTensor(empty), GpuTensor(torch.empty(0, dtype=query.dtype)))
     first, second = (torch.tensor(x, dtype=torch.int64) for x in (seed, offset))
     if packet == "_scaled_dot_product_efficient_attention":

@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 import types
 from typing import Any
 
 import torch
 
 from .. import Error
-from . import copies, cuda, fused_attention
-from .command import NOT_MODELLED, message, print_exception, refuse, write_report
-from .session import Session
+from .._core import version
+from . import copies, cuda, fused_attention, generators
+from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
+from .gpu_tensor import GpuTensor
+from .recording.against import Against, Differs
+from .recording.facts import versions
+from .recording.recorder import Recorder
+from .session import Session, is_gpus
 from .unmodelled import Unmodelled, set_script
 
 _ = copies
@@ -31,12 +37,36 @@ def prepare(driver: Any) -> list[Any]:
     return [fused_attention.install()]
 
 
+def elements_of(tensor: Any) -> Any:
+    return (tensor.inner if isinstance(tensor, GpuTensor) else tensor).detach()
+
+
+class PredictedRecorder(Recorder):
+    """Records what the models give."""
+
+    def start(self) -> None:
+        self.begin({"capture": "1", "kind": "recording", "device": cuda.NAME, "arch": "sm_%d%d" % cuda.CAPABILITY, "cuda": torch.version.cuda or "",
+                    "multiprocessors": str(cuda.MULTIPROCESSORS), "workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""),
+                    "lt_workspace": os.environ.get("CUBLASLT_WORKSPACE_SIZE", ""), "predicted": f"guardbit {version()}", **versions()})
+
+    def generator_state(self, generator: Any) -> tuple[int, int] | None:
+        known = generators.default if generator is None else generators.of_gpu(generator)
+        return None if known is None else (known.seed_, known.offset)
+
+    def elements(self, value: Any) -> Any:
+        return elements_of(value)
+
+
 def run(script: str, arguments: list[str], options: argparse.Namespace, driver: Any) -> int:
     kept = prepare(driver)
     try:
+        against = Against(options.against, elements_of, lambda value: is_gpus(*value)) if options.against else None
         session = Session(options.threads, options.book, options.unmodelled, options.guesses)
-    except Error as error:
+    except (Error, ValueError, OSError) as error:
         return refuse(str(error))
+    recorder = PredictedRecorder(options.record) if options.record else None
+    # The recording holds the call that differs, too: it is written last.
+    session.watchers = [watcher for watcher in (recorder, against) if watcher is not None]
     set_script(script)
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
@@ -47,6 +77,10 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
     status = 0
     with open(script, "rb") as file:
         text = file.read()
+    if recorder is not None:
+        recorder.start()
+    if against is not None:
+        against.begin()
     try:
         code = compile(text, script, "exec")
         with session:
@@ -57,14 +91,33 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
         sys.stdout.flush()
         message(f"{error.place}: {error.what} has no model: {error.reason}")
         status = NOT_MODELLED
+    except Differs as error:
+        sys.stdout.flush()
+        message(f"{place_of(error, script)}: {error}")
+        status = DIFFERENT
     except BaseException as error:
         sys.stdout.flush()
         print_exception(error, script)
         status = 130 if isinstance(error, KeyboardInterrupt) else 1
     del kept
+    if against is not None:
+        against.close()
+        if status != DIFFERENT:
+            message(against.summary())
+    if recorder is not None:
+        try:
+            recorder.close()
+        except OSError as error:
+            status = refuse(f"--record {options.record}: {error.strerror}")
     finish(session, options)
     session.close()
     return status
+
+
+def place_of(error: BaseException, script: str) -> str:
+    """The line of the script that led to it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
+    return f"{script}:{lines[-1]}" if lines else script
 
 
 def exit_status(code: Any) -> int:

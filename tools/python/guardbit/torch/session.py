@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -96,27 +97,51 @@ class Session(TorchDispatchMode):
             self.operators.read_book(book)
         self.unmodelled, self.guesses = unmodelled, guesses
         self.report = Report()
+        # What looks at every call: recorders, comparisons with a recording.
+        self.watchers: list[Any] = []
         self.flags: tuple[Any, ...] | None = None
         GpuTensor.compute = self.compute
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if not is_gpus(args, kwargs):
+            if self.watchers and torch.is_inference_mode_enabled() and func._can_decompose():
+                result = self.decomposed(func, args, kwargs)
+                if result is not NotImplemented:
+                    return result
             self.report.cpu_calls += 1
-            return func(*args, **kwargs)
+            return self.watched(func, args, kwargs, lambda: func(*args, **kwargs))
         return self.compute(func, args, kwargs)
 
+    def decomposed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Without autograd composite operators arrive whole."""
+        with self:
+            return func.decompose(*args, **kwargs)
+
+    def watched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[[], Any]) -> Any:
+        for watcher in self.watchers:
+            call = functools.partial(watcher.watched, func, args, kwargs, call)
+        return call()
+
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        packet = func.overloadpacket.__name__
+        if packet == "scaled_dot_product_attention":
+            return self.specials[packet](self, func, args, kwargs)
+        if packet == "item":
+            func = torch.ops.aten._local_scalar_dense.default
+        elif packet not in self.specials and torch.is_inference_mode_enabled() and func._can_decompose():
+            result = self.decomposed(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if not self.watchers:
+            return self.computed(func, args, kwargs)
+        return self.watched(func, args, kwargs, lambda: self.computed(func, args, kwargs))
+
+    def computed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         packet = func.overloadpacket.__name__
         special = self.specials.get(packet)
         if special is not None:
             return special(self, func, args, kwargs)
-        if torch.is_inference_mode_enabled() and func._can_decompose():
-            # Without autograd composite operators arrive whole.
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
         if func.is_view and torch.is_inference_mode_enabled() and not tensors_in(args)[0].is_inference():
             # A view of a tensor that autograd knows is one, too.
             with torch.inference_mode(False):
