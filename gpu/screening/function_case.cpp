@@ -50,6 +50,7 @@ FunctionCase make_function_case(const std::string& name, int threads) {
   FunctionCase x;
   x.name = name;
   x.bits = formats::bits(function.formats.operands[0]);
+  x.is_proven = function.evidence.basis == emulator::Basis::measured;
   const std::vector<std::vector<std::uint64_t>> operands = operands_of(function);
   for (const std::vector<std::uint64_t>& codes : operands)
     x.operands.push_back(bytes_of(codes, x.bits));
@@ -71,7 +72,7 @@ FunctionCase make_integer_case() {
     operands[n] = emulator::inputs::mixed(n);
     results[n] = integer_rounds(operands[n]);
   }
-  return {integer_operations, 64, {bytes_of(operands, 64)}, bytes_of(results, 64)};
+  return {integer_operations, 64, {bytes_of(operands, 64)}, bytes_of(results, 64), true};
 }
 
 std::string operands_text(const FunctionCase& x, std::uint32_t input) {

@@ -23,6 +23,8 @@ struct FunctionCase {
   int bits = 32;
   std::vector<std::vector<std::byte>> operands;
   std::vector<std::byte> expected;
+  /// Is the model's evidence results of hardware, not the manual alone?
+  bool is_proven = false;
 };
 
 /// Of FP32 and FP16 all codes or codes from all over, where there is one operand; else drawn

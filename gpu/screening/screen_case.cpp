@@ -49,6 +49,28 @@ Batch make_operands(const TensorCoreInstruction& instruction, const ImageLayout&
   return batch;
 }
 
+/// The same rows of A and columns of B elsewhere, and so the same results: other registers hold
+/// them.
+Batch rotated(const TensorCoreInstruction& instruction, const Batch& batch, int by) {
+  Batch out(instruction, batch.executions);
+  const auto rotate = [&](auto& to, const auto& from, int rows, int columns, int down, int right) {
+    for (int t = 0; t < batch.executions && !from.empty(); ++t)
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < columns; ++j)
+          to[element_index(rows, columns, t, (i + down) % rows, (j + right) % columns)] =
+              from[element_index(rows, columns, t, i, j)];
+  };
+  const int m = instruction.m, n = instruction.n, scales = instruction.scale.count;
+  rotate(out.a, batch.a, m, instruction.stored_k(), by, 0);
+  rotate(out.e, batch.e, m, instruction.stored_k(), by, 0);
+  rotate(out.b, batch.b, instruction.k, n, 0, by);
+  rotate(out.c, batch.c, m, n, by, by);
+  rotate(out.d, batch.d, m, n, by, by);
+  rotate(out.a_scale, batch.a_scale, m, scales, by, 0);
+  rotate(out.b_scale, batch.b_scale, scales, n, 0, by);
+  return out;
+}
+
 /// The codes of one output's stored products.
 struct OutputOperands {
   std::vector<std::uint64_t> a, b, a_scale, b_scale;
@@ -97,6 +119,11 @@ ScreenCase make_screen_case(const TensorCoreInstruction& instruction, std::uint6
   x.layout = layout_images(instruction);
   x.batch = make_operands(instruction, x.layout, seed);
   run_on_host_model(catalogue_instruction(instruction), instruction, x.batch);
+  // Of two inputs each register would have two values, and many a bit the same in both: a bit that
+  // is stuck there would not be seen.
+  const Batch made = x.batch;
+  for (int turn = 1; turn <= 2 && instruction.n >= wide_columns; ++turn)
+    append(x.batch, rotated(instruction, made, 5 * turn));
   x.operands = pack(instruction, x.layout, x.batch);
   x.expected = pack_results(instruction, x.layout, x.batch);
   return x;

@@ -27,7 +27,7 @@ struct ScreenCase {
 
 /// Mixed rows (inputs.hpp) of that seed, 64 rows of A at least, and as many of each generated
 /// family; forms of 64 columns and more, whose arithmetic narrower ones have too, get the mixed
-/// rows alone.
+/// rows alone, three times in different registers.
 ScreenCase make_screen_case(const TensorCoreInstruction& instruction, std::uint64_t seed);
 
 /// Which events happened in the outputs of a case, of those that its instruction can show: all rows

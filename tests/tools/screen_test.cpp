@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ DeviceReport faulty(const std::string& uuid) {
   fault.recurrence = gpu::Recurrence::permanent;
   report.tests[0].mismatches = 9;
   report.faults = {fault};
+  report.counts = {{"matrix", fault.instruction, 9, {{77, 2}, {77, 3}}}};
   return report;
 }
 
@@ -97,9 +99,48 @@ TEST_CASE("A verdict is the worst of what a screening found") {
 TEST_CASE("A report of a screening names the fault's place, bits and recurrence") {
   const std::string text = tools::text_of(faulty("GPU-d"));
   CHECK_THAT(text, contains_text("GPU-d 00000000:1A:00.0: faulty"));
-  CHECK_THAT(text, contains_text("multiprocessor 77, processing block 2: expected 0x3f800000, got "
-                                 "0x3f800001, bits 0, wrong again in 512 of 512, permanent"));
+  CHECK_THAT(text,
+             contains_text("multiprocessor 77, processing block 2: expected 0x3f800000, got "
+                           "0x3f800001, bits 0x00000001, wrong again in 512 of 512, permanent; "));
+  CHECK_THAT(text,
+             contains_text("in all: 9 wrong results of 1 instruction on multiprocessor 77\n"));
   CHECK_THAT(tools::text_of(healthy("GPU-a")), contains_text("at most 700 W and 61 C"));
+}
+
+TEST_CASE("A report of many faults is short, and counts them by instruction") {
+  DeviceReport report = faulty("GPU-d");
+  report.counts.clear();
+  for (int i = 0; i < 20; ++i) {
+    gpu::ScreenFault fault = report.faults[0];
+    fault.instruction = "add" + std::to_string(i);
+    fault.bits = {63, 0};
+    fault.operands = std::string(5000, '1');
+    report.counts.push_back(
+        {"function", fault.instruction, static_cast<std::uint64_t>(10 + i), {{i, 0}}, i == 7});
+    if (i != 0) report.faults.push_back(fault);
+  }
+  const std::string text = tools::text_of(report);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1 + 8 + 1 + 8 + 1 + 2);
+  CHECK(text.size() < 4000);
+  CHECK_THAT(text, contains_text("bits 0x8000000000000001, "));
+  CHECK_THAT(text, contains_text("in all: 373 wrong results of 19 instructions on 19 "
+                                 "multiprocessors\n    add19: 29 on multiprocessor 19\n"));
+  CHECK_THAT(text, contains_text("    and 11 instructions more\n"));
+  CHECK_THAT(text, contains_text("unproven: 17 wrong results of 1 instruction on multiprocessor 7, "
+                                 "whose models were not compared with hardware\n"));
+  const ordered_json gpu = verdicts_of(run_on("n1", 1, 1), {report})["gpus"][0];
+  CHECK(gpu["faults"].size() == 20);
+  CHECK(gpu["fault_counts"][7]["unproven"] == true);
+  CHECK(gpu["fault_counts"][8]["multiprocessors"] == ordered_json({8}));
+}
+
+TEST_CASE("What differs of unproven instructions alone makes no GPU faulty") {
+  DeviceReport report = healthy("GPU-a");
+  report.tests[0].unproven = 40;
+  report.counts = {{"function", "add.f64", 40, {{1, 1}, {2, 1}}, true}};
+  report.unproven.resize(1);
+  CHECK(verdict_of(report) == gpu::Health::healthy);
+  CHECK_THAT(tools::text_of(report), contains_text("unproven: 40 wrong results"));
 }
 
 TEST_CASE("screen merge gives the same bytes in any order and in any steps") {

@@ -1,13 +1,16 @@
 #include "tools/report/screen_verdict.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iomanip>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/text.hpp"
 
 namespace guardbit::tools {
 
@@ -17,6 +20,10 @@ using gpu::DeviceReport;
 using gpu::Health;
 using gpu::ScreenFault;
 using Json = nlohmann::ordered_json;
+
+const char* name_of(gpu::Recurrence recurrence) {
+  return recurrence == gpu::Recurrence::permanent ? "permanent" : "intermittent";
+}
 
 Json json_of(const ScreenFault& fault) {
   Json j = {{"test", fault.test}, {"instruction", fault.instruction}};
@@ -28,14 +35,28 @@ Json json_of(const ScreenFault& fault) {
   j["bits"] = fault.bits;
   j["repeated"] = fault.repeated;
   j["wrong_again"] = fault.wrong_again;
-  j["recurrence"] = fault.recurrence == gpu::Recurrence::permanent ? "permanent" : "intermittent";
+  j["recurrence"] = name_of(fault.recurrence);
+  j["everywhere"] = fault.everywhere;
+  return j;
+}
+
+Json json_of(const gpu::FaultCount& count) {
+  Json j = {{"test", count.test},
+            {"instruction", count.instruction},
+            {"mismatches", count.mismatches},
+            {"unproven", count.unproven}};
+  if (!count.places.empty()) {
+    j["multiprocessors"] = count.processors();
+    j["processing_blocks"] = count.places.size();
+  }
   return j;
 }
 
 Json json_of(const gpu::ScreenTest& test) {
-  Json j = {{"test", test.test},       {"kinds", test.kinds},
-            {"outputs", test.outputs}, {"mismatches", test.mismatches},
-            {"seconds", test.seconds}, {"tested", test.tested}};
+  Json j = {{"test", test.test},         {"kinds", test.kinds},
+            {"outputs", test.outputs},   {"mismatches", test.mismatches},
+            {"unproven", test.unproven}, {"seconds", test.seconds},
+            {"tested", test.tested}};
   if (test.tflops != 0) j["tflops"] = test.tflops;
   if (test.tflops_alone != 0) j["tflops_alone"] = test.tflops_alone;
   if (!test.remark.empty()) j["remark"] = test.remark;
@@ -48,9 +69,12 @@ Json json_of(const std::optional<gpu::MemoryErrors>& errors) {
 }
 
 Json json_of(const DeviceReport& report, const ScreenRun& run) {
-  Json tests = Json::array(), faults = Json::array(), telemetry = Json::array();
+  Json tests = Json::array(), faults = Json::array(), unproven = Json::array(),
+       counts = Json::array(), telemetry = Json::array();
   for (const gpu::ScreenTest& test : report.tests) tests.push_back(json_of(test));
   for (const ScreenFault& fault : report.faults) faults.push_back(json_of(fault));
+  for (const ScreenFault& fault : report.unproven) unproven.push_back(json_of(fault));
+  for (const gpu::FaultCount& count : report.counts) counts.push_back(json_of(count));
   for (const gpu::Telemetry& now : report.telemetry)
     telemetry.push_back({{"seconds", now.seconds},
                          {"watts", now.watts},
@@ -72,7 +96,8 @@ Json json_of(const DeviceReport& report, const ScreenRun& run) {
           {"multiprocessors_seen", report.processors_seen},
           {"tests", tests},
           {"faults", faults},
-          {"more_faults", report.more_faults},
+          {"unproven", unproven},
+          {"fault_counts", counts},
           {"memory_errors",
            {{"before", json_of(report.errors_before)}, {"after", json_of(report.errors_after)}}},
           {"telemetry", telemetry}};
@@ -100,6 +125,66 @@ Health verdict_named(const std::string& name, const std::string& file) {
     if (name_of(verdict) == name) return verdict;
   throw formats::Error(formats::printable(file),
                        "is no file of verdicts: " + formats::in_quotes(name) + " is no verdict");
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::size_t most_fault_lines = 8;
+
+/// The bits that differ, as a mask.
+std::string mask_of(const std::vector<int>& bits) {
+  std::uint64_t mask = 0;
+  for (const int bit : bits) mask |= std::uint64_t{1} << bit;
+  const bool is_wide = mask >> 32 != 0;
+  return formats::hex_text(is_wide ? formats::uint64 : formats::uint32, mask);
+}
+
+std::string line_of(const ScreenFault& fault) {
+  std::ostringstream out;
+  out << fault.instruction;
+  if (fault.processor) out << ", multiprocessor " << *fault.processor;
+  if (fault.block) out << ", processing block " << *fault.block;
+  out << ": expected " << fault.expected << ", got " << fault.got << ", bits "
+      << mask_of(fault.bits) << ", wrong again in " << fault.wrong_again << " of " << fault.repeated
+      << ", " << name_of(fault.recurrence) << (fault.everywhere ? ", on every multiprocessor" : "")
+      << "; ";
+  constexpr std::size_t longest = 80;
+  out << fault.operands.substr(0, longest) << (fault.operands.size() > longest ? "…" : "");
+  return out.str();
+}
+
+/// Wrong results by instruction, those with most first.
+std::string counts_text(const DeviceReport& report, bool unproven) {
+  std::vector<gpu::FaultCount> counts;
+  for (const gpu::FaultCount& count : report.counts)
+    if (count.unproven == unproven) counts.push_back(count);
+  if (counts.empty()) return "";
+  std::ranges::stable_sort(counts, std::greater<>(), &gpu::FaultCount::mismatches);
+  std::set<int> processors;
+  std::uint64_t wrong = 0;
+  for (const gpu::FaultCount& count : counts) {
+    wrong += count.mismatches;
+    processors.merge(count.processors());
+  }
+  std::ostringstream out;
+  out << "  " << (unproven ? "unproven: " : "in all: ") << wrong << " wrong results of "
+      << counts.size() << (counts.size() == 1 ? " instruction" : " instructions");
+  const auto on = [&out](const std::set<int>& where) {
+    if (where.size() == 1) out << " on multiprocessor " << *where.begin();
+    if (where.size() > 1) out << " on " << where.size() << " multiprocessors";
+  };
+  on(processors);
+  out << (unproven ? ", whose models were not compared with hardware\n" : "\n");
+  for (std::size_t i = 0; i < counts.size() && i < most_fault_lines; ++i) {
+    out << "    " << counts[i].instruction << ": " << counts[i].mismatches;
+    on(counts[i].processors());
+    out << '\n';
+  }
+  if (counts.size() > most_fault_lines)
+    out << "    and " << counts.size() - most_fault_lines << " instructions more\n";
+  return out.str();
 }
 
 }  // namespace
@@ -146,17 +231,9 @@ std::string text_of(const DeviceReport& report) {
     else
       out << test.tflops << " TFLOP/s while compared, " << test.tflops_alone << " alone\n";
   }
-  for (const ScreenFault& fault : report.faults) {
-    out << "  " << fault.instruction;
-    if (fault.processor) out << ", multiprocessor " << *fault.processor;
-    if (fault.block) out << ", processing block " << *fault.block;
-    out << ": expected " << fault.expected << ", got " << fault.got << ", bits";
-    for (const int bit : fault.bits) out << ' ' << bit;
-    out << ", wrong again in " << fault.wrong_again << " of " << fault.repeated << ", "
-        << (fault.recurrence == gpu::Recurrence::permanent ? "permanent" : "intermittent") << "; "
-        << fault.operands << '\n';
-  }
-  if (report.more_faults != 0) out << "  and " << report.more_faults << " more\n";
+  for (std::size_t i = 0; i < report.faults.size() && i < most_fault_lines; ++i)
+    out << "  " << line_of(report.faults[i]) << '\n';
+  out << counts_text(report, false) << counts_text(report, true);
   return out.str();
 }
 

@@ -30,7 +30,8 @@ nlohmann::ordered_json verdicts_of(const ScreenRun& run,
                                    const std::vector<gpu::DeviceReport>& reports);
 
 std::string name_of(gpu::Health verdict);
-/// "GPU 0 NVIDIA H200 GPU-… 00000000:1A:00.0: healthy, …", and a line for each fault.
+/// "GPU 0 NVIDIA H200 GPU-… 00000000:1A:00.0: healthy, …", a line for
+/// each of the first faults, and how many there are of each instruction.
 std::string text_of(const gpu::DeviceReport& report);
 
 /// Files of verdicts put together: the same whatever their order, and whether some of them were put

@@ -1,11 +1,8 @@
 #include "gpu/cuda/screening/device_screen.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <string_view>
-#include <tuple>
 
 #include "formats/support/error.hpp"
 #include "gpu/cuda/device/device.hpp"
@@ -15,12 +12,12 @@
 #include "gpu/cuda/screening/nvml.hpp"
 #include "gpu/cuda/screening/product_screen.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
+#include "gpu/screening/fault_list.hpp"
 
 namespace guardbit::gpu {
 
 namespace {
 
-constexpr std::size_t most_faults = 64;
 /// Device memory that the screening of memory leaves to the others, and to CUDA.
 constexpr std::size_t memory_left = std::size_t{1} << 30;
 /// Of each round, for every product.
@@ -115,22 +112,30 @@ class DeviceScreen {
     const Clock::time_point begin = Clock::now();
     const std::uint64_t before = screen.mismatches();
     work();
-    test.mismatches = screen.mismatches();
     test.seconds += seconds_from(begin);
-    if (screen.mismatches() != before) note(screen.faults(most_faults));
+    const std::uint64_t wrong = screen.mismatches() - before;
+    if (wrong == 0) return;
+    for (const ScreenFinding& finding : findings_of(screen, wrong)) {
+      (finding.count.unproven ? test.unproven : test.mismatches) += finding.count.mismatches;
+      note(report_, finding);
+    }
   }
 
-  /// Every fault once.
-  void note(const std::vector<ScreenFault>& faults) {
-    for (const ScreenFault& fault : faults) {
-      if (!noted_
-               .insert({fault.instruction, fault.processor.value_or(-1), fault.block.value_or(-1)})
-               .second)
-        continue;
-      if (report_.faults.size() < most_faults)
-        report_.faults.push_back(fault);
-      else
-        ++report_.more_faults;
+  /// Faults that the report has no room for are counted, not repeated.
+  template <class Screen>
+  std::vector<ScreenFinding> findings_of(Screen& screen, std::uint64_t wrong) {
+    const FaultRoom room = [this](const std::string& name) { return room_for(report_, name); };
+    if constexpr (requires { screen.findings(room); }) {
+      return screen.findings(room);
+    } else {
+      ScreenFinding finding;
+      finding.faults = screen.faults(most_faults_of_instruction);
+      if (!finding.faults.empty()) {
+        finding.count.test = finding.faults[0].test;
+        finding.count.instruction = finding.faults[0].instruction;
+      }
+      finding.count.mismatches = wrong;
+      return {finding};
     }
   }
 
@@ -178,7 +183,6 @@ class DeviceScreen {
   std::unique_ptr<FunctionScreen> functions_;
   std::vector<std::unique_ptr<ProductScreen>> products_;
   std::unique_ptr<MemoryScreen> memory_;
-  std::set<std::tuple<std::string, int, int>> noted_;
 };
 
 }  // namespace

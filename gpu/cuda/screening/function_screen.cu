@@ -7,6 +7,7 @@
 #include "formats/text.hpp"
 #include "gpu/cuda/function/instruction_kernel.hpp"
 #include "gpu/cuda/screening/function_screen.hpp"
+#include "gpu/cuda/screening/log_places.hpp"
 #include "gpu/screening/integer_rounds.hpp"
 
 namespace guardbit::gpu {
@@ -70,6 +71,10 @@ __global__ void compute_integers(const std::uint64_t* operands, std::uint64_t* r
   std::uint32_t processor, warp;
   asm volatile("mov.u32 %0, %%smid;\n\tmov.u32 %1, %%warpid;" : "=r"(processor), "=r"(warp));
   places[i / 32] = processor * 256 + warp;
+}
+
+std::string test_of(const FunctionCase& x) {
+  return x.name == integer_operations ? "integer" : "function";
 }
 
 }  // namespace
@@ -173,7 +178,7 @@ ScreenFault FunctionScreen::fault_of(std::size_t index, const ScreenMismatch& mi
   const FunctionCase& x = cases_[index];
   const std::uint32_t wrong = mismatch.expected ^ mismatch.got;
   ScreenFault fault;
-  fault.test = x.name == integer_operations ? "integer" : "function";
+  fault.test = test_of(x);
   fault.instruction = x.name;
   fault.processor = static_cast<int>(mismatch.processor);
   fault.block = static_cast<int>(mismatch.block);
@@ -193,23 +198,35 @@ ScreenFault FunctionScreen::fault_of(std::size_t index, const ScreenMismatch& mi
   fault.repeated = again.executions[mismatch.processor][mismatch.block];
   fault.wrong_again =
       std::min<std::uint64_t>(fault.repeated, again.failures[mismatch.processor][mismatch.block]);
+  fault.everywhere = is_wrong_everywhere(again);
   fault.recurrence = fault.repeated != 0 && fault.wrong_again == fault.repeated
                          ? Recurrence::permanent
                          : Recurrence::intermittent;
   return fault;
 }
 
-std::vector<ScreenFault> FunctionScreen::faults(std::size_t most) {
-  std::vector<ScreenFault> found;
+std::vector<ScreenFinding> FunctionScreen::findings(const FaultRoom& room) {
+  /// Unproven is an instruction of which so many wrong results are wrong everywhere.
+  constexpr std::size_t tried = 8;
+  std::vector<ScreenFinding> found;
   for (const std::size_t index : wrong_) {
+    const FunctionCase& x = cases_[index];
     ScreenLog log;
     check_cuda(cudaMemcpy(&log, logs_.as<ScreenLog>() + index, sizeof log, cudaMemcpyDeviceToHost),
                where);
+    ScreenFinding finding;
+    finding.count = {test_of(x), x.name, log.mismatches, wrong_places(log)};
+    const std::size_t wanted = x.is_proven ? room(x.name) : std::max(tried, room(x.name));
     std::set<std::pair<std::uint32_t, std::uint32_t>> places;
     const auto count = std::min<unsigned>(log.recorded, ScreenLog::most_entries);
-    for (unsigned i = 0; i < count && found.size() < most; ++i)
+    for (unsigned i = 0; i < count && finding.faults.size() < wanted; ++i)
       if (places.insert({log.entries[i].processor, log.entries[i].block}).second)
-        found.push_back(fault_of(index, log.entries[i]));
+        finding.faults.push_back(fault_of(index, log.entries[i]));
+    // Faults of one multiprocessor go first where others are the model's.
+    const auto own = std::stable_partition(finding.faults.begin(), finding.faults.end(),
+                                           [](const ScreenFault& f) { return !f.everywhere; });
+    finding.count.unproven = !x.is_proven && own == finding.faults.begin();
+    found.push_back(std::move(finding));
   }
   return found;
 }

@@ -30,8 +30,9 @@ class FunctionScreen {
 
   std::uint64_t outputs() const { return outputs_; }
   std::uint64_t mismatches() const { return mismatches_; }
-  /// As MatrixScreen's.
-  std::vector<ScreenFault> faults(std::size_t most);
+  /// As MatrixScreen's. Where an instruction's model was never compared with hardware, what differs
+  /// alike on every multiprocessor is unproven.
+  std::vector<ScreenFinding> findings(const FaultRoom& room);
 
  private:
   struct OnDevice;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "formats/text.hpp"
+#include "gpu/cuda/screening/log_places.hpp"
 #include "gpu/operands/register_words.hpp"
 #include "gpu/validation/device_capture.hpp"
 
@@ -146,40 +148,52 @@ ScreenFault MatrixScreen::fault_of(const PackedCase& x, std::size_t index, const
   fault.got = formats::hex_text(formats::uint32, mismatch.got);
   for (int bit = 0; bit < 32; ++bit)
     if ((wrong >> bit & 1U) != 0) fault.bits.push_back(bit);
-  const ScreenLog again = run_case(index, static_cast<int>(mismatch.image), 64);
-  fault.repeated = again.executions[mismatch.processor][mismatch.block];
+  // Few executions may be over before the last multiprocessors begin, and leave some without any.
+  ScreenLog again{};
+  for (int executions = 64; executions <= 1 << 14 && fault.repeated == 0; executions *= 16) {
+    again = run_case(index, static_cast<int>(mismatch.image), executions);
+    fault.repeated = again.executions[mismatch.processor][mismatch.block];
+  }
   fault.wrong_again = again.failures[mismatch.processor][mismatch.block];
+  fault.everywhere = is_wrong_everywhere(again);
   fault.recurrence = fault.repeated != 0 && fault.wrong_again == fault.repeated
                          ? Recurrence::permanent
                          : Recurrence::intermittent;
   return fault;
 }
 
-std::vector<ScreenFault> MatrixScreen::faults(std::size_t most) {
-  std::vector<ScreenFault> found;
+std::vector<ScreenFinding> MatrixScreen::findings(const FaultRoom& room) {
+  std::vector<ScreenFinding> found;
   for (const std::size_t index : wrong_) {
     const ScreenLog log = read_log(index);
     const PackedCase& x = set_.cases[index];
+    ScreenFinding finding;
+    finding.count = {"matrix", capture_stem(*x.instruction), log.mismatches, wrong_places(log)};
+    const std::size_t wanted = room(finding.count.instruction);
     std::set<std::pair<std::uint32_t, std::uint32_t>> places;
     const auto count = std::min<unsigned>(log.recorded, ScreenLog::most_entries);
     std::optional<ScreenCase> made;
-    for (unsigned i = 0; i < count && found.size() < most; ++i) {
+    for (unsigned i = 0; i < count && finding.faults.size() < wanted; ++i) {
       const ScreenMismatch& mismatch = log.entries[i];
       if (!places.insert({mismatch.processor, mismatch.block}).second) continue;
       if (!made) made = make_screen_case(*x.instruction, set_.seed);
-      found.push_back(fault_of(x, index, *made, mismatch));
+      finding.faults.push_back(fault_of(x, index, *made, mismatch));
     }
+    found.push_back(std::move(finding));
   }
   return found;
 }
 
 int MatrixScreen::processors_seen() const {
   std::array<bool, most_processors> seen{};
-  for (std::size_t i = 0; i < set_.cases.size(); i += 16) {
+  seen.fill(!set_.cases.empty());
+  for (std::size_t i = 0; i < set_.cases.size(); ++i) {
     const ScreenLog log = read_log(i);
-    for (int p = 0; p < most_processors; ++p)
-      for (const unsigned long long count : log.executions[p])
-        seen[static_cast<std::size_t>(p)] |= count != 0;
+    for (int p = 0; p < most_processors; ++p) {
+      const auto& executions = log.executions[p];
+      seen[static_cast<std::size_t>(p)] &=
+          std::any_of(std::begin(executions), std::end(executions), [](auto n) { return n != 0; });
+    }
   }
   return static_cast<int>(std::count(seen.begin(), seen.end(), true));
 }

@@ -26,11 +26,14 @@ class MatrixScreen {
   std::uint64_t outputs() const { return outputs_; }
   std::uint64_t mismatches() const { return mismatches_; }
 
-  /// The wrong results that were seen in the last pass, at most one for each instruction and
-  /// processing block and `most` in all; each is repeated where it was seen.
-  std::vector<ScreenFault> faults(std::size_t most);
+  /// The wrong results that were seen in the last pass, of each instruction as many as `room` says
+  /// and at most one for each processing block; each is repeated everywhere.
+  std::vector<ScreenFinding> findings(const FaultRoom& room);
 
-  /// Multiprocessors that executed something since the last pass began.
+  /// What a case's kernel noted in the last pass.
+  ScreenLog read_log(std::size_t index) const;
+
+  /// Multiprocessors that executed every case in the last pass.
   int processors_seen() const;
 
   /// One case by itself as in a pass, or only its image `image` where that is not negative, so many
@@ -46,7 +49,6 @@ class MatrixScreen {
 
  private:
   DeviceImages images_of(std::size_t index, ScreenLog* log, int image, int repetitions) const;
-  ScreenLog read_log(std::size_t index) const;
   ScreenFault fault_of(const PackedCase& x, std::size_t index, const ScreenCase& made,
                        const ScreenMismatch& mismatch);
 

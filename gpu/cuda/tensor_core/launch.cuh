@@ -102,35 +102,38 @@ struct Turns {
   }
 };
 
-/// Runs the instruction with the fault of the images, where faults are compiled in.
+/// Runs the instruction, with the fault where the warp is at its place.
 template <class Instruction>
-__device__ void run_with_fault(Registers<Instruction>& r, const DeviceImages& images) {
+__device__ void run_with_fault(Registers<Instruction>& r, const WarpFault& warp) {
   if constexpr (injects_faults) {
-    const Fault fault = *images.fault;
-    const bool struck = strikes(fault);
-    Registers<Instruction> damaged = r;
-    if (struck && fault.place == Fault::Place::b) damage(fault, damaged.b);
-    if (struck && fault.place == Fault::Place::addend) damage(fault, damaged.c);
-    // The multipliers of one thread's results alone have the fault, or all that the operand
-    // reaches.
-    if (struck && (fault.place == Fault::Place::a || fault.place == Fault::Place::product))
-      damage(fault, damaged.a);
-    Instruction::run(damaged);
-    if (fault.place == Fault::Place::product) {
-      Instruction::run(r);
-      if (!struck) return;
+    if (warp.here) {
+      const Fault& fault = warp.fault;
+      const bool struck = warp.happens_in_lane();
+      Registers<Instruction> damaged = r;
+      if (struck && fault.place == Fault::Place::b) damage(fault, damaged.b);
+      if (struck && fault.place == Fault::Place::addend) damage(fault, damaged.c);
+      // The multipliers of one thread's results alone have the fault, or all that the operand
+      // reaches.
+      if (struck && (fault.place == Fault::Place::a || fault.place == Fault::Place::product))
+        damage(fault, damaged.a);
+      Instruction::run(damaged);
+      if (fault.place == Fault::Place::product) {
+        Instruction::run(r);
+        if (!struck) return;
+      }
+      memcpy(r.d, damaged.d, sizeof r.d);
+      if (struck && fault.place == Fault::Place::result) damage(fault, r.d);
+      return;
     }
-    memcpy(r.d, damaged.d, sizeof r.d);
-    if (struck && fault.place == Fault::Place::result) damage(fault, r.d);
-  } else {
-    Instruction::run(r);
   }
+  Instruction::run(r);
 }
 
 /// One warp per image; lane-major register images.
 template <class Instruction>
 __global__ void __launch_bounds__(warps_per_block * 32) run_warp_registers(DeviceImages images) {
   const Turns turns(images, warps_per_block);
+  const WarpFault fault(images);
   ScreenTally tally(images);
   for (std::int64_t turn = 0; turn < turns.count(); ++turn) {
     const std::size_t image = turns.image(turn);
@@ -143,14 +146,14 @@ __global__ void __launch_bounds__(warps_per_block * 32) run_warp_registers(Devic
     r.a_scale = load_word(images.a_scale, lane);
     r.b_scale = load_word(images.b_scale, lane);
     if (images.expected == nullptr) {
-      Instruction::run(r);
+      run_with_fault<Instruction>(r, fault);
       store_registers(r.d, images.d, lane);
       continue;
     }
     typename Instruction::Word expected[Instruction::d];
     load_registers(expected, images.expected, lane);
     for (int i = 0; i < images.repetitions; ++i) {
-      run_with_fault<Instruction>(r, images);
+      run_with_fault<Instruction>(r, fault);
       tally.compare(r.d, expected, image, threadIdx.x % 32);
     }
   }
@@ -163,19 +166,22 @@ void launch_warp_registers(const DeviceImages& images) {
       <<<blocks_for(images, warps_per_block), warps_per_block * 32>>>(images);
 }
 
+/// Puts a fault into a warp's results in memory.
+__device__ inline void damage_memory(const WarpFault& warp, std::uint32_t* results, int bytes) {
+  if (!injects_faults || !warp.here) return;
+  __syncwarp();
+  if (warp.strikes(Fault::Place::result)) {
+    std::uint32_t& word = results[(warp.fault.word * 32 + warp.fault.lane) % (bytes / 4)];
+    word = with_fault(warp.fault, word);
+  }
+}
+
 /// Compares a warp's results in memory with the expected ones.
 __device__ inline void compare_memory(ScreenTally& tally, const DeviceImages& images,
-                                      std::uint32_t* got, std::size_t image) {
+                                      const std::uint32_t* got, std::size_t image) {
   const auto* const expected =
       static_cast<const std::uint32_t*>(images.expected) + image * (images.d_bytes / 4);
   __syncwarp();
-  if constexpr (injects_faults) {
-    const Fault fault = *images.fault;
-    if (fault.place == Fault::Place::result && strikes(fault))
-      got[(fault.word * 32 + fault.lane) % (images.d_bytes / 4)] =
-          with_fault(fault, got[(fault.word * 32 + fault.lane) % (images.d_bytes / 4)]);
-    __syncwarp();
-  }
   bool is_wrong = false;
   for (int word = static_cast<int>(threadIdx.x % 32); word < images.d_bytes / 4; word += 32) {
     if (got[word] == expected[word]) continue;
@@ -192,6 +198,7 @@ __device__ inline void compare_memory(ScreenTally& tally, const DeviceImages& im
 template <class Instruction>
 __global__ void __launch_bounds__(warps_per_block * 32) run_warp_memory(DeviceImages images) {
   const Turns turns(images, warps_per_block);
+  const WarpFault fault(images);
   ScreenTally tally(images);
   for (std::int64_t turn = 0; turn < turns.count(); ++turn) {
     const std::size_t image = turns.image(turn);
@@ -201,7 +208,9 @@ __global__ void __launch_bounds__(warps_per_block * 32) run_warp_memory(DeviceIm
       Instruction::run(static_cast<const char*>(images.a) + image * images.a_bytes,
                        static_cast<const char*>(images.b) + image * images.b_bytes,
                        static_cast<const char*>(images.c) + image * images.c_bytes, d);
-      if (turns.all) compare_memory(tally, images, reinterpret_cast<std::uint32_t*>(d), image);
+      auto* const results = reinterpret_cast<std::uint32_t*>(d);
+      damage_memory(fault, results, images.d_bytes);
+      if (turns.all) compare_memory(tally, images, results, image);
     }
   }
   tally.report();
@@ -222,14 +231,13 @@ __device__ inline void copy_to_shared(unsigned char* shared, const void* images,
 }
 
 /// Puts an operand's fault into its words of shared memory; every thread of the warpgroup calls it.
-__device__ inline void damage_shared(const DeviceImages& images, Fault::Place place,
+__device__ inline void damage_shared(const WarpFault& warp, Fault::Place place,
                                      unsigned char* shared, int bytes) {
-  const Fault fault = *images.fault;
   __syncthreads();
-  if (fault.place == place && threadIdx.x % 32 == 0 && strikes(fault, true)) {
-    std::uint32_t& word =
-        reinterpret_cast<std::uint32_t*>(shared)[(fault.word * 32 + fault.lane) % (bytes / 4)];
-    word = with_fault(fault, word);
+  if (warp.here && warp.fault.place == place && threadIdx.x % 32 == 0 && warp.happens()) {
+    std::uint32_t& word = reinterpret_cast<std::uint32_t*>(
+        shared)[(warp.fault.word * 32 + warp.fault.lane) % (bytes / 4)];
+    word = with_fault(warp.fault, word);
   }
 }
 
@@ -244,6 +252,7 @@ __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
   __shared__ __align__(1024) unsigned char shared[b_begin + b_bytes];
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const Turns turns(images, 1);
+  const WarpFault fault(images);
   ScreenTally tally(images);
   for (std::int64_t turn = 0; turn < turns.count(); ++turn) {
     const std::size_t image = turns.image(turn);
@@ -257,10 +266,10 @@ __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
     r.e = load_word(images.e, lane);
     if constexpr (injects_faults) {
       if constexpr (!Instruction::a_from_registers)
-        damage_shared(images, Fault::Place::a, shared, a_bytes);
-      else if (images.fault->place == Fault::Place::a && strikes(*images.fault))
-        damage(*images.fault, r.a);
-      damage_shared(images, Fault::Place::b, shared + b_begin, b_bytes);
+        damage_shared(fault, Fault::Place::a, shared, a_bytes);
+      else if (fault.strikes(Fault::Place::a))
+        damage(fault.fault, r.a);
+      damage_shared(fault, Fault::Place::b, shared + b_begin, b_bytes);
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
@@ -269,19 +278,17 @@ __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
     for (int i = 0; i < images.repetitions; ++i) {
       load_registers(r.d, images.c, lane);
       if constexpr (injects_faults)
-        if (images.fault->place == Fault::Place::addend && strikes(*images.fault))
-          damage(*images.fault, r.d);
+        if (fault.strikes(Fault::Place::addend)) damage(fault.fault, r.d);
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
       Instruction::run(r);
       asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::
                        : "memory");
+      if constexpr (injects_faults)
+        if (fault.strikes(Fault::Place::result)) damage(fault.fault, r.d);
       if (images.expected == nullptr) {
         store_registers(r.d, images.d, lane);
         continue;
       }
-      if constexpr (injects_faults)
-        if (images.fault->place == Fault::Place::result && strikes(*images.fault))
-          damage(*images.fault, r.d);
       std::uint32_t expected[Instruction::d];
       load_registers(expected, images.expected, lane);
       tally.compare(r.d, expected, image, threadIdx.x);

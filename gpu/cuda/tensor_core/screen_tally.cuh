@@ -90,17 +90,36 @@ class ScreenTally {
   unsigned executions_ = 0, failures_ = 0;
 };
 
-/// Does the fault strike this thread's execution? `any_thread`: of the warp.
-__device__ inline bool strikes(const Fault& fault, bool any_thread = false) {
-  if (this_processor() != static_cast<std::uint32_t>(fault.processor) ||
-      this_block() != static_cast<std::uint32_t>(fault.block))
-    return false;
-  if (!any_thread && threadIdx.x % 32 != static_cast<unsigned>(fault.lane)) return false;
-  if (fault.chance == ~0U) return true;
-  std::uint64_t x = static_cast<std::uint64_t>(clock64()) * 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ULL;
-  return static_cast<std::uint32_t>(x >> 32) < fault.chance;
-}
+/// A fault as one warp sees it: asked for once, as a warp stays where it is.
+struct WarpFault {
+  Fault fault{};
+  /// the warp is at the fault's place; all of its threads agree
+  bool here = false;
+
+  __device__ explicit WarpFault(const DeviceImages& images) {
+    if constexpr (injects_faults) {
+      fault = *images.fault;
+      here = __any_sync(0xFFFFFFFFU,
+                        fault.place != Fault::Place::none &&
+                            this_processor() == static_cast<std::uint32_t>(fault.processor) &&
+                            this_block() == static_cast<std::uint32_t>(fault.block)) != 0;
+    }
+  }
+
+  /// Does it strike this execution of its place, in one thread?
+  __device__ bool strikes(Fault::Place place) const {
+    return here && fault.place == place && happens_in_lane();
+  }
+  __device__ bool happens_in_lane() const {
+    return threadIdx.x % 32 == static_cast<unsigned>(fault.lane) && happens();
+  }
+  __device__ bool happens() const {
+    if (fault.chance == ~0U) return true;
+    std::uint64_t x = static_cast<std::uint64_t>(clock64()) * 0x9E3779B97F4A7C15ULL;
+    x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ULL;
+    return static_cast<std::uint32_t>(x >> 32) < fault.chance;
+  }
+};
 
 template <class Word>
 __device__ inline Word with_fault(const Fault& fault, Word word) {

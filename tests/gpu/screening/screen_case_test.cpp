@@ -1,10 +1,12 @@
 #include "gpu/screening/screen_case.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <set>
 #include <string>
 
+#include "gpu/model/host_model.hpp"
 #include "gpu/operands/register_words.hpp"
 #include "tests/catch.hpp"
 
@@ -59,6 +61,35 @@ TEST_CASE("A screening's inputs show every event that its instruction can show")
     CHECK(covered.never.empty());
     REQUIRE(covered.coverage.outputs >= 64 * 8);
   }
+}
+
+TEST_CASE("Wide forms have their rows and columns in several registers") {
+  int forms_seen = 0;
+  for (const bool is_sparse : {false, true})
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+      if (instruction.unit != Unit::wgmma || instruction.n != 64 || instruction.sparse != is_sparse)
+        continue;
+      INFO(instruction.name);
+      const ScreenCase x = make_screen_case(instruction, seed);
+      Batch again = x.batch;
+      std::fill(again.d.begin(), again.d.end(), 0);
+      run_on_host_model(catalogue_instruction(instruction), instruction, again);
+      REQUIRE(again.d == x.batch.d);
+      // A bit that is 0 or 1 in all images hides that it is stuck.
+      std::vector<std::byte> zeros(static_cast<std::size_t>(x.layout.d_bytes), std::byte{0xFF}),
+          ones = zeros;
+      for (std::size_t i = 0; i < x.expected.size(); ++i) {
+        zeros[i % zeros.size()] &= ~x.expected[i];
+        ones[i % ones.size()] &= x.expected[i];
+      }
+      int hidden = 0;
+      for (std::size_t i = 0; i < zeros.size(); ++i)
+        hidden += std::popcount(std::to_integer<unsigned>(zeros[i] | ones[i]));
+      CHECK(hidden < 8 * x.layout.d_bytes / 4);
+      ++forms_seen;
+      break;
+    }
+  REQUIRE(forms_seen == 2);
 }
 
 TEST_CASE("A wrong word of a screening names its output and operands") {
