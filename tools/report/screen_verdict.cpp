@@ -21,7 +21,7 @@ using gpu::Health;
 using gpu::ScreenFault;
 using Json = nlohmann::ordered_json;
 
-const char* name_of(gpu::Recurrence recurrence) {
+const char* recurrence_name(gpu::Recurrence recurrence) {
   return recurrence == gpu::Recurrence::permanent ? "permanent" : "intermittent";
 }
 
@@ -35,7 +35,7 @@ Json json_of(const ScreenFault& fault) {
   j["bits"] = fault.bits;
   j["repeated"] = fault.repeated;
   j["wrong_again"] = fault.wrong_again;
-  j["recurrence"] = name_of(fault.recurrence);
+  j["recurrence"] = recurrence_name(fault.recurrence);
   j["everywhere"] = fault.everywhere;
   return j;
 }
@@ -148,8 +148,8 @@ std::string line_of(const ScreenFault& fault) {
   if (fault.block) out << ", processing block " << *fault.block;
   out << ": expected " << fault.expected << ", got " << fault.got << ", bits "
       << mask_of(fault.bits) << ", wrong again in " << fault.wrong_again << " of " << fault.repeated
-      << ", " << name_of(fault.recurrence) << (fault.everywhere ? ", on every multiprocessor" : "")
-      << "; ";
+      << ", " << recurrence_name(fault.recurrence)
+      << (fault.everywhere ? ", on every multiprocessor" : "") << "; ";
   constexpr std::size_t longest = 80;
   out << fault.operands.substr(0, longest) << (fault.operands.size() > longest ? "…" : "");
   return out.str();
