@@ -105,6 +105,29 @@ TEST_CASE("suffixes flush, limit and fill") {
   CHECK(result("fma.rn.relu.f16", 0x3c00, 0x3c00, 0x3c00) == 0x4000);
   CHECK(result("add.f16", 0x7c01, 0) == 0x7fff);
   CHECK(result("add.rm.f64", 0x3ff0000000000000, 0xbff0000000000000) == 0x8000000000000000);
+  // Recorded on an H200, as are the NaNs below. Only a factor that is 0x7ff7 of either sign counts.
+  CHECK(result("fma.rn.oob.f16", 0x7ff7, 0x3c00, 0x3c00) == 0);
+  CHECK(result("fma.rn.oob.f16", 0x3c00, 0xfff7, 0x7e00) == 0);
+  CHECK(result("fma.rn.oob.relu.bf16", 0x7ff7, 0x7fff, 0x3f80) == 0);
+  CHECK(result("fma.rn.oob.f16", 0x7fff, 0x3c00, 0x3c00) == 0x7fff);
+  CHECK(result("fma.rn.oob.f16", 0x3c00, 0x3c00, 0x7ff7) == 0x7fff);
+}
+
+TEST_CASE("of several NaNs of FP64 the second operand's is given, then the third's") {
+  constexpr std::uint64_t x = 0x7ff0000000000102, y = 0xfff4000000000203, z = 0x7ff8000000000300,
+                          one = 0x3ff0000000000000, quiet = 0x0008000000000000;
+  const auto result = [](const char* name, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0) {
+    return evaluate(named(name), {a, b, c, 0});
+  };
+  for (const char* name : {"add.f64", "sub.rz.f64", "mul.rp.f64"}) {
+    INFO(name);
+    CHECK(result(name, x, y) == (y | quiet));
+    CHECK(result(name, x, one) == (x | quiet));
+  }
+  CHECK(result("div.rn.f64", x, y) == (x | quiet));
+  CHECK(result("fma.rn.f64", x, y, z) == (y | quiet));
+  CHECK(result("fma.rn.f64", x, one, z) == z);
+  CHECK(result("fma.rm.f64", x, one, one) == (x | quiet));
 }
 
 /// Those of one FP32 operand are recorded over all codes.
