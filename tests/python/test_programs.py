@@ -77,6 +77,15 @@ def test_a_script_has_its_arguments_and_its_status(tmp_path):
     assert result.stdout == "__main__ ['--report', 'x'] True\ntensor([2., 2.], device='cuda:0') 0.250\n"
 
 
+def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
+    name = script(tmp_path, "import sys, torch\ntorch.ones(3, device='cuda').exp()\nprint(sys.argv[1:])\n")
+    result = run("--report", "--threads", "1", name, "--report", folder=tmp_path)
+    assert result.returncode == 0 and result.stdout == "['--report']\n"
+    assert result.stderr.startswith("1 calls predicted in ") and "aten.exp.default" in result.stderr
+    assert run("--report=report.json", name, folder=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "report.json").read_text())["calls"] == {"aten.exp.default": 1}
+
+
 @pytest.mark.parametrize("body, what", [
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
