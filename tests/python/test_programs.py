@@ -86,6 +86,12 @@ def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["calls"] == {"aten.exp.default": 1}
 
 
+def test_methods_of_tensors_are_not_hidden(tmp_path):
+    name = script(tmp_path, "import torch\nx = torch.arange(3.0, device='cuda')\ny = torch.Generator(device='cuda')\nprint(x.inner(x).item(), y.device)\n")
+    result = run(name, folder=tmp_path)
+    assert result.returncode == 0 and result.stdout == "5.0 cuda:0\n", result.stderr
+
+
 @pytest.mark.parametrize("body, what", [
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),

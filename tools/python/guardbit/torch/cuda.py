@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from . import generators
-from .gpu_tensor import GpuTensor, as_of_gpu, is_of_gpu
+from .gpu_tensor import GpuTensor, as_of_gpu, internals, is_of_gpu
 from .unmodelled import Unmodelled
 
 NAME, CAPABILITY, MULTIPROCESSORS, MEMORY = "NVIDIA H200", (9, 0), 132, 150_109_880_320
@@ -136,10 +136,8 @@ def install() -> None:
             setattr(cuda.memory, name, value)
         if hasattr(cuda.random, name):
             setattr(cuda.random, name, value)
-    torch.amp.autocast_mode.torch.cuda.is_available = cuda.is_available
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.Generator = generators.Generator
-    torch.random.default_generator = torch.default_generator
     torch.Tensor.pin_memory = lambda self, *args, **kwargs: self
     torch.Tensor.is_pinned = lambda self, *args, **kwargs: False
     torch.Tensor.record_stream = nothing
@@ -167,11 +165,11 @@ def install_files() -> None:
     torch.serialization.register_package(
         0, lambda storage: "cuda:0" if is_of_gpu(storage) else None,
         lambda storage, location: as_of_gpu(storage) if location.startswith("cuda") else None)
-    plain = torch._utils._rebuild_tensor
+    plain = internals._utils._rebuild_tensor
 
     def rebuilt(storage: Any, offset: Any, size: Any, stride: Any) -> Any:
         tensor = plain(storage, offset, size, stride)
         untyped = storage._untyped_storage if hasattr(storage, "_untyped_storage") else storage
         return GpuTensor(tensor) if is_of_gpu(untyped) else tensor
 
-    torch._utils._rebuild_tensor = rebuilt
+    internals._utils._rebuild_tensor = rebuilt

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .. import _core
 from . import generators
 from .forms import form_of
-from .gpu_tensor import GpuTensor
+from .gpu_tensor import GpuTensor, internals
 from .run_report import Report
 from .unmodelled import Unmodelled
 
@@ -68,11 +68,11 @@ def is_gpus(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in((*args, *kwargs.values())))
 
 
-def inner_of(value: Any) -> Any:
+def elements_of(value: Any) -> Any:
     if isinstance(value, GpuTensor):
-        return value.inner
+        return value.elements
     if isinstance(value, (list, tuple)):
-        return type(value)(inner_of(x) for x in value)
+        return type(value)(elements_of(x) for x in value)
     if isinstance(value, torch.device):
         return torch.device("cpu")
     if isinstance(value, torch._C.Generator):
@@ -82,7 +82,7 @@ def inner_of(value: Any) -> Any:
 
 def on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What PyTorch makes of the same call on the CPU's copies of the elements."""
-    return func(*[inner_of(x) for x in args], **{name: inner_of(x) for name, x in kwargs.items()})
+    return func(*[elements_of(x) for x in args], **{name: elements_of(x) for name, x in kwargs.items()})
 
 
 class Session(TorchDispatchMode):
@@ -167,7 +167,7 @@ class Session(TorchDispatchMode):
                 for tensor in tensors_in([value]):
                     if doubt and isinstance(tensor, GpuTensor):
                         tensor.doubt = doubt
-                    if isinstance(tensor, GpuTensor) and tensor.shape != tensor.inner.shape:
+                    if isinstance(tensor, GpuTensor) and tensor.shape != tensor.elements.shape:
                         self.reshape(tensor)
             return returned_arguments(func, args, kwargs)
         return self.wrapped(result, doubt)
@@ -175,7 +175,7 @@ class Session(TorchDispatchMode):
     @staticmethod
     def reshape(tensor: GpuTensor) -> None:
         """The sizes of its elements' tensor, which an operator has changed in place."""
-        torch.Tensor.data.__set__(tensor, GpuTensor(tensor.inner))
+        internals.Tensor.data.__set__(tensor, GpuTensor(tensor.elements))
 
     def wrapped(self, result: Any, doubt: str | None) -> Any:
         if isinstance(result, GpuTensor):
@@ -235,7 +235,7 @@ class Session(TorchDispatchMode):
 
     def argument(self, value: Any, kept: list[Any]) -> Any:
         if isinstance(value, torch.Tensor):
-            inner = value.inner if isinstance(value, GpuTensor) else value
+            inner: Any = value.elements if isinstance(value, GpuTensor) else value
             if inner.dtype == torch.uint64:
                 inner = inner.view(torch.int64)
             word = WORDS.get(inner.dtype)
@@ -266,14 +266,14 @@ class Session(TorchDispatchMode):
         for argument, value in also_changed:
             target = argument_of(func, args, kwargs, argument)
             if target is not None:
-                target.inner.copy_(tensor_of(value))
+                target.elements.copy_(tensor_of(value))
         if changed:
             position = 0
             for argument in changed:
                 value = argument_of(func, args, kwargs, argument)
                 for tensor in tensors_in(value if isinstance(value, (list, tuple)) else [value]):
                     if results[position] is not None:
-                        tensor.inner.copy_(tensor_of(results[position]))
+                        tensor.elements.copy_(tensor_of(results[position]))
                     tensor.doubt = tensor.doubt or doubt
                     position += 1
             return None
@@ -283,7 +283,7 @@ class Session(TorchDispatchMode):
                 computed = tensor_of(value)
                 if computed.dtype != target.dtype or computed.shape != target.shape:
                     return self.without_model(func, args, kwargs, "its result goes to a tensor of another type or shape")
-                target.inner.copy_(computed)
+                target.elements.copy_(computed)
                 target.doubt = target.doubt or doubt
             return returned_arguments(func, args, kwargs)
         return self.results_of(func, results, form, doubt)

@@ -147,7 +147,8 @@ class Recorder(TorchDispatchMode):
         self.hook = register_optimizer_step_post_hook(
             lambda *_: self.end_step() if self.counts_optimizers else None)
         # What PyTorch computes in order to print a tensor is not the program's.
-        self.printer = printer = torch._tensor_str._str
+        printing: Any = getattr(torch, "_tensor_str")
+        self.printer = printer = printing._str
 
         def printed(*args: Any, **kwargs: Any) -> Any:
             self.is_printing = True
@@ -156,14 +157,14 @@ class Recorder(TorchDispatchMode):
             finally:
                 self.is_printing = False
 
-        torch._tensor_str._str = printed
+        printing._str = printed
         if self.profile:
             self.profile.__enter__()
 
     def close(self) -> None:
         """Writes the file."""
         self.hook.remove()
-        torch._tensor_str._str = self.printer
+        setattr(getattr(torch, "_tensor_str"), "_str", self.printer)
         if self.profile:
             self.profile.__exit__(None, None, None)
             self.add_kernels()
