@@ -297,6 +297,8 @@ class Session(TorchDispatchMode):
             if not isinstance(part, torch.Tensor):
                 return part
             value = rest.pop(0) if rest else None
+            if value is None and part.numel() == 0:
+                return GpuTensor(torch.empty(part.shape, dtype=part.dtype), doubt)
             if value is None:
                 raise Unmodelled(str(func), "a result has no model")
             computed = tensor_of(value)
