@@ -63,11 +63,11 @@ def _refused(what: str, reason: str) -> Any:
     return refuse
 
 
-class _Graph:
-    """A name for annotations; there is none to be had."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise Unmodelled("torch.cuda.CUDAGraph", "graphs of calls")
+def _refused_class(what: str, reason: str) -> Any:
+    """A name for annotations and isinstance; there is none to be had."""
+    def refuse(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        raise Unmodelled(what, reason)
+    return type(what.rpartition(".")[-1], (), {"__new__": refuse})
 
 
 def _named(name: str, function: Any) -> Any:
@@ -122,7 +122,7 @@ def install() -> None:
         "initial_seed": lambda: generators.default.seed_, "get_rng_state": _rng_state, "set_rng_state": _set_rng_state,
         "get_rng_state_all": lambda: [_rng_state()], "set_rng_state_all": lambda states: _set_rng_state(states[0]),
         "default_generators": (generators.default,), "_is_in_bad_fork": lambda: False, "current_blas_handle": zero,
-        "CUDAGraph": _Graph, "graph": _refused("torch.cuda.graph", "graphs of calls"),
+        "CUDAGraph": _refused_class("torch.cuda.CUDAGraph", "graphs of calls"), "graph": _refused("torch.cuda.graph", "graphs of calls"),
         "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "graphs of calls"),
     }
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached",
@@ -146,7 +146,7 @@ def install() -> None:
                         "current_accelerator": lambda *a, **k: torch.device("cuda"), "set_device_index": nothing}.items():
         setattr(accelerator, name, value)
     torch.compile = _refused("torch.compile", "compiled programs are not modelled")
-    torch.nn.DataParallel = _refused("torch.nn.DataParallel", "one device is modelled")
+    torch.nn.DataParallel = _refused_class("torch.nn.DataParallel", "one device is modelled")
     if hasattr(torch.distributed, "init_process_group"):
         torch.distributed.init_process_group = _refused("torch.distributed.init_process_group", "one device is modelled")
     install_lists()

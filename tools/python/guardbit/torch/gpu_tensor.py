@@ -49,6 +49,14 @@ class GpuTensor(torch.Tensor):
     def tolist(self) -> Any:
         return self.detach().cpu().tolist()
 
+    def numpy(self, *, force: bool = False) -> Any:
+        if force:
+            return self.detach().cpu().numpy()
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.numpy()
+
     def is_shared(self) -> bool:
         return True
 

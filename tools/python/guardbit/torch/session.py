@@ -28,6 +28,8 @@ slice_copy split_copy split_with_sizes_copy squeeze_ squeeze_copy stack swapaxes
 tril_indices triu triu_ triu_indices unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
 _foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount
 _has_compatible_shallow_copy_type record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
+pixel_shuffle pixel_unshuffle channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+replication_pad3d block_diag im2col adaptive_max_pool2d adaptive_max_pool3d aminmax count_nonzero isin
 """.split())
 
 # Operators whose handlers look at the form of the result.
@@ -192,6 +194,8 @@ class Session(TorchDispatchMode):
         began = time.perf_counter()
         doubt = doubt_of(args, kwargs)
         name = str(func)
+        if any(x.is_complex() for x in tensors_in((*args, *kwargs.values()))):
+            return self.without_model(func, args, kwargs, "complex numbers")
         seed = offset = None
         generator = None
         if torch.Tag.nondeterministic_seeded in func.tags:
