@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "emulator/functions/drawn_operands.hpp"
+#include "emulator/functions/function_digest.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 
@@ -128,6 +133,55 @@ TEST_CASE("of several NaNs of FP64 the second operand's is given, then the third
   CHECK(result("fma.rn.f64", x, y, z) == (y | quiet));
   CHECK(result("fma.rn.f64", x, one, z) == z);
   CHECK(result("fma.rm.f64", x, one, one) == (x | quiet));
+}
+
+/// What `guardbit gpu validate --functions` reports of the device's results: of numbered inputs,
+/// which are the codes of what has one operand of at most 32 bits, else drawn ones.
+std::uint64_t digest_of(const RoundedInstruction& i, std::uint64_t inputs) {
+  const bool takes_codes = operands_of(i.operation) == 1 && formats::bits(i.format) <= 32;
+  std::uint64_t total = 0;
+  std::mutex mutex;
+  formats::parallel_for(inputs, 1 << 14, 0, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t number = begin; number < end; ++number) {
+      const auto operands =
+          takes_codes ? std::array<std::uint64_t, 4>{number} : drawn_operands(i.format, number);
+      const std::uint64_t result = evaluate(i, operands);
+      sum += emulator::function_digest_share(number,
+                                             static_cast<std::uint32_t>(result >> 32 ^ result));
+    }
+    const std::lock_guard lock(mutex);
+    total += sum;
+  });
+  return total;
+}
+
+/// Holds every instruction to the digest of that key in the recording, which is of so many inputs,
+/// or with 0 of all that were recorded.
+void compare_with_recorded(const char* key, std::uint64_t inputs) {
+  std::ifstream file(in_source("tests/golden/functions/rounded_instructions.json"));
+  const nlohmann::json recording = nlohmann::json::parse(file);
+  std::size_t found = 0;
+  for (const nlohmann::json& row : recording.at("functions")) {
+    const auto name = row.at("function").get<std::string>();
+    INFO(name);
+    const auto text = row.at(key).get<std::string>();
+    std::uint64_t recorded = 0;
+    std::from_chars(text.data(), text.data() + text.size(), recorded, 16);
+    CHECK(digest_of(named(name), inputs != 0 ? inputs : row.at("inputs").get<std::uint64_t>()) ==
+          recorded);
+    ++found;
+  }
+  CHECK(found == rounded_instructions().size());
+}
+
+TEST_CASE("instructions that round once give the hardware's results, in part") {
+  compare_with_recorded("first_digest", 1 << 14);
+}
+
+TEST_CASE("instructions that round once give the hardware's results for all recorded operands",
+          "[sweep]") {
+  compare_with_recorded("digest", 0);
 }
 
 /// Those of one FP32 operand are recorded over all codes.
