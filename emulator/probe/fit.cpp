@@ -111,6 +111,7 @@ void fit_pairs(MatrixInstruction& instruction, const AnswersByTopic& training) {
 const std::vector<FieldPair>& confounded_pairs() {
   static const std::vector<FieldPair> pairs = {
       {&accumulator_field("kept_fraction_bits"), &accumulator_field("result_fraction_bits")},
+      {&accumulator_field("kept_fraction_bits"), &accumulator_field("addend_kept_fraction_bits")},
       {&accumulator_field("sum_kept_fraction_bits"),
        &accumulator_field("total_kept_fraction_bits")}};
   return pairs;
@@ -159,10 +160,16 @@ void set_initial_values(MatrixInstruction& instruction) {
     if (step.operation != Operation::dot || spec.summation == Summation::integer) continue;
     spec.kept_fraction_bits = 25;
     spec.min_exponent = formats::min_exponent(step.result) - 7;
-    if (spec.summation != Summation::two_stage) continue;
+    if (spec.summation != Summation::two_stage && spec.summation != Summation::two_grids) continue;
     spec.zero_product_exponent = -999;
+    if (spec.summation == Summation::two_grids) {
+      spec.min_exponent = formats::min_exponent(step.result);
+      spec.addend_kept_fraction_bits = 25;
+      spec.subtraction = Subtraction::ones_complement;
+      continue;
+    }
     spec.sum_kept_fraction_bits = 44;
-    spec.total_kept_fraction_bits = 60;
+    spec.total_kept_fraction_bits = 0;
   }
 }
 

@@ -33,8 +33,11 @@ Target target_of(const MatrixInstruction& instruction) {
   t.kept = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : t.result_bits + 1;
   t.tails = {t.kept, t.result_bits};
   if (spec.summation == emulator::Summation::two_stage) {
-    t.tails = {t.kept, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
+    const int total = spec.total_kept_fraction_bits;
+    t.tails = {t.kept, spec.sum_kept_fraction_bits, total != 0 ? total : t.result_bits};
   }
+  if (spec.summation == emulator::Summation::two_grids)
+    t.tails = {t.kept, spec.addend_kept_fraction_bits, t.result_bits};
   t.block = spec.terms != 0 ? spec.terms : instruction.shape.k;
   t.zero_exponent = spec.min_exponent;
   t.lowest_product = lowest_exponent(instruction.a) + lowest_exponent(instruction.b);
