@@ -62,7 +62,13 @@ constexpr Unrounded factor_nan(const Format& result) {
 constexpr Unrounded special_value(const Block& block, const SpecialSum& specials) {
   if (!has_chosen_nan(block.spec)) return specials.value();
   bool invalid = false;
+  // Products may be infinities because they are too large; the addend's own comes later.
+  const bool addend_infinite = block.addend.kind == Kind::infinity;
   SpecialSum infinities;
+  infinities.positive_infinity =
+      specials.positive_infinity && !(addend_infinite && !block.addend.negative);
+  infinities.negative_infinity =
+      specials.negative_infinity && !(addend_infinite && block.addend.negative);
   for (std::size_t i = 0; i < block.a.size(); ++i) {
     if (block.a[i].kind == Kind::nan || block.b[i].kind == Kind::nan)
       return factor_nan(block.result_format);

@@ -46,6 +46,14 @@ void fit(MatrixInstruction& instruction, const AnswersByTopic& training, Topic l
   }
 }
 
+/// Two grids of one width are the one grid of a fused sum, unless bits are inverted.
+bool may_be_fused(const MatrixInstruction& instruction) {
+  return std::any_of(instruction.steps.begin(), instruction.steps.end(), [](const Step& step) {
+    return step.operation == Operation::dot && step.spec.summation == Summation::two_grids &&
+           step.spec.subtraction == Subtraction::twos_complement;
+  });
+}
+
 /// Do the instructions differ only in fields that are fitted?
 bool same_structure(MatrixInstruction x, MatrixInstruction y) {
   for (MatrixInstruction* instruction : {&x, &y}) {
@@ -208,7 +216,8 @@ std::vector<MatrixInstruction> equivalent_structures(
     fit(other, training, Topic::grid);
     if (mismatches(other, training[0], nearly_equivalent) >= nearly_equivalent) continue;
     fit(other, training, Topic::raw);
-    if (mismatches(other, training, 1) == 0 && mismatches(other, held_out, 1) == 0)
+    if (!may_be_fused(other) && mismatches(other, training, 1) == 0 &&
+        mismatches(other, held_out, 1) == 0)
       list.push_back(other);
   }
   return list;

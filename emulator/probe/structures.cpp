@@ -335,8 +335,7 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
         add(rounded, Summation::pairwise);
       }
       if (!narrow) continue;
-      for (const Summation s :
-           {Summation::fused, Summation::exact, Summation::two_stage, Summation::two_grids}) {
+      for (const Summation s : {Summation::fused, Summation::exact, Summation::two_stage}) {
         add(instruction, s);
         if (formats::bits(box.a) > 8 || s != Summation::fused) continue;
         MatrixInstruction unpacked = instruction;

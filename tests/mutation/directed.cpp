@@ -246,6 +246,7 @@ class Prober {
           term(true, lowest - draft_.random.between(1, 8));
         draft_.make_zeros_negative();
         return std::move(draft_.x);
+      case Probe::cut: cut(lowest); return std::move(draft_.x);
       case Probe::limits: break;
     }
     if (kind == Probe::addend_alone || draft_.random.one_in(4)) draft_.sign_the_zeros();
@@ -358,6 +359,23 @@ class Prober {
     const int grid = t_.zero_exponent - any_tail();
     const int count = draft_.random.between(1, 3);
     for (int i = 0; i < count; ++i) term(sign(), grid + draft_.random.between(-2, 2), 0);
+  }
+
+  void cut(int lowest) {
+    const bool negative = sign();
+    const int half = lowest - (t_.result_bits - t_.final_bits) - 1;
+    const int first = draft_.random.between(0, instruction_.shape.k / t_.block - 1) * t_.block;
+    const int shift = draft_.random.between(0, t_.block - 1);
+    const int stride = sign() ? 1 : 3;
+    const auto place = [&](int i) { return first + (i * stride + shift) % t_.block; };
+    draft_.zero_addend();
+    draft_.product(place(0), negative, lowest, 0, 0);
+    const auto bit = static_cast<unsigned>(draft_.random.between(0, instruction_.a.fraction_bits));
+    draft_.product(place(1), !negative, half, std::uint64_t{1} << bit, 0);
+    if (t_.block < 4) return;
+    draft_.product(place(2), !negative, t_.zero_exponent - any_tail(), 0, 0);
+    draft_.product(place(3), negative, t_.zero_exponent - any_tail() - draft_.random.between(-1, 1),
+                   0, 0);
   }
 
   void underflow() {

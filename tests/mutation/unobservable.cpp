@@ -97,6 +97,21 @@ std::string about_kept_bits(const Case& x) {
                                                         : "";
 }
 
+/// A sum on one grid as one on two, of which the addend's is that of a zero.
+std::string about_two_grids(const Case& x) {
+  const AccumulatorSpec& after = x.after.spec;
+  if (x.field != "summation" || !x.summation_is(Summation::fused) ||
+      after.summation != Summation::two_grids || x.instruction.scale.count != 0 ||
+      source_unit(x.instruction, x.before.addend) != never) {
+    return "";
+  }
+  const int of_zeros = std::max(after.zero_product_exponent - after.kept_fraction_bits,
+                                after.min_exponent - after.addend_kept_fraction_bits);
+  return of_zeros <= product_unit(x.instruction)
+             ? "the addend is zero, and no product has a bit below the grids of zeros"
+             : "";
+}
+
 std::string about_zero_exponent(const Case& x) {
   if (x.field != "min_exponent" || !x.aligns()) return "";
   const int zero = std::max(x.before.spec.min_exponent, x.after.spec.min_exponent);
@@ -185,7 +200,13 @@ Unobservable about_nan(const Case& x) {
   if (!x.is_last() && !keeps_payload(last) && !emulator::has_chosen_nan(last)) {
     return {"a later step makes its own NaN"};
   }
-  if (x.dot() && emulator::has_chosen_nan(spec)) return {};
+  if (x.dot() && emulator::has_chosen_nan(spec)) {
+    const bool finite =
+        !formats::has_infinity(x.instruction.a) && !formats::has_infinity(x.instruction.b);
+    return {finite && emulator::has_chosen_nan(x.after.spec)
+                ? "without infinite factors no operation is invalid"
+                : ""};
+  }
   if (!x.dot() && keeps_payload(spec) && keeps_payload(x.after.spec)) {
     return {"an addition's NaN is the first operand's under both"};
   }
@@ -445,8 +466,8 @@ Unobservable unobservable(const MatrixInstruction& instruction, const Mutant& mu
                                                  : name.substr(space + 1)};
   if (const Unobservable nan = about_nan(x)) return nan;
   for (const auto proof :
-       {about_rounding, about_kept_bits, about_zero_exponent, about_two_stages, about_pairs,
-        about_terms, about_zero_signs, about_subnormal_operands, about_flushed_results,
+       {about_rounding, about_kept_bits, about_two_grids, about_zero_exponent, about_two_stages,
+        about_pairs, about_terms, about_zero_signs, about_subnormal_operands, about_flushed_results,
         about_operation, about_widening, about_integers}) {
     if (std::string reason = proof(x); !reason.empty()) return {std::move(reason)};
   }
