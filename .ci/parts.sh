@@ -74,6 +74,19 @@ python_tests() {
     build/venv/bin/mypy --config-file= --ignore-missing-imports --check-untyped-defs --cache-dir=build/mypy docs/examples
 }
 
+# The PyTorch that an H200 is modelled with, and what some of the programs in tests/python/programs take besides.
+pytorch=('torch==2.11.*')
+of_programs=('torchvision==0.26.*' 'transformers==5.17.*')
+
+# program_test: PyTorch into the environment that python_environment made, and one program against what an H200 printed.
+program_test() {
+  local installed=$SECONDS
+  timeout 600 build/venv/bin/pip install --quiet --disable-pip-version-check "${pytorch[@]}" ||
+    { echo 'SKIPPED: PyTorch cannot be installed'; return 0; }
+  echo "PyTorch installed in $((SECONDS - installed)) s"
+  timeout 180 build/venv/bin/python -m pytest -q -p no:cacheprovider tests/python/test_programs.py -k a_program_prints_what_the_h200_printed
+}
+
 # documentation: the site, into build/site; a link that leads nowhere and a page that is in no menu are errors. In the environment
 # that python_environment made.
 documentation() {

@@ -41,7 +41,13 @@ bool is_fused_with_scales(const MatrixInstruction& instruction, const Step& step
   return instruction.scale.count != 0 && sums_by(step, {Summation::fused});
 }
 bool aligns(const MatrixInstruction&, const Step& step) {
-  return sums_by(step, {Summation::fused, Summation::two_stage});
+  return sums_by(step, {Summation::fused, Summation::two_stage, Summation::two_grids});
+}
+bool has_two_grids(const MatrixInstruction&, const Step& step) {
+  return sums_by(step, {Summation::two_grids});
+}
+bool adds_products_apart(const MatrixInstruction&, const Step& step) {
+  return sums_by(step, {Summation::two_stage, Summation::two_grids});
 }
 bool has_two_stages(const MatrixInstruction&, const Step& step) {
   return sums_by(step, {Summation::two_stage});
@@ -73,10 +79,16 @@ Values group_lengths(const MatrixInstruction& instruction, const Step& step) {
 }
 /// A sum that is converted once; chains and trees convert after every addition.
 bool converts_once(const Step& step) {
-  return sums_by(step, {Summation::fused, Summation::exact, Summation::two_stage});
+  return sums_by(step,
+                 {Summation::fused, Summation::exact, Summation::two_stage, Summation::two_grids});
 }
-Values result_widths(const MatrixInstruction&, const Step& step) {
-  return converts_once(step) ? range(0, step.result.fraction_bits - 1) : Values{};
+Values result_widths(const MatrixInstruction& instruction, const Step& step) {
+  const int format = step.result.fraction_bits;
+  Values list = converts_once(step) ? range(0, format - 1) : Values{};
+  // Wider numbers, of which a narrow result is the upper part.
+  for (int wide = format + 1; adds_products_apart(instruction, step) && wide <= 23; ++wide)
+    list.push_back(wide);
+  return list;
 }
 Values zero_signs(const MatrixInstruction&, const Step& step) {
   return converts_once(step) ? range(0, 1) : Values{};
@@ -88,8 +100,8 @@ Values zero_exponents(const MatrixInstruction& instruction, const Step& step) {
   return range(least - 60, least + 2);
 }
 Values zero_product_exponents(const MatrixInstruction& instruction, const Step& step) {
-  return has_two_stages(instruction, step) ? with(zero_exponents(instruction, step), -999)
-                                           : Values{};
+  return adds_products_apart(instruction, step) ? with(zero_exponents(instruction, step), -999)
+                                                : Values{};
 }
 Values overflow_exponents(const MatrixInstruction& instruction, const Step& step) {
   const int top = formats::max_exponent(step.result);
@@ -99,11 +111,17 @@ template <long First, long Last>
 Values of_two_stages(const MatrixInstruction& instruction, const Step& step) {
   return has_two_stages(instruction, step) ? range(First, Last) : Values{};
 }
+Values total_widths(const MatrixInstruction& instruction, const Step& step) {
+  return has_two_stages(instruction, step) ? with(range(16, 60), 0) : Values{};
+}
 Values addend_cutoffs(const MatrixInstruction& instruction, const Step& step) {
   return has_two_stages(instruction, step) ? with(range(10, 45), 0) : Values{};
 }
 Values kept_widths(const MatrixInstruction& instruction, const Step& step) {
   return aligns(instruction, step) ? range(1, 46) : Values{};
+}
+Values addend_kept_widths(const MatrixInstruction& instruction, const Step& step) {
+  return has_two_grids(instruction, step) ? range(1, 46) : Values{};
 }
 
 /// 0 switches the field off: one step from off is `On`, one step from on includes off.
@@ -123,6 +141,11 @@ Values near_group_lengths(long value, const Step&) {
 }
 Values near_result_widths(long value, const Step& step) {
   if (value == 0) return {step.result.fraction_bits - 1};
+  return {value - 1, value + 1};
+}
+
+Values near_total_widths(long value, const Step&) {
+  if (value == 0) return {24};
   return {value - 1, value + 1};
 }
 
@@ -186,15 +209,22 @@ constexpr auto fields = std::to_array<AccumulatorField>({
                        "how a sum is rounded to its result"),
     number<&S::result_fraction_bits>(
         "result_fraction_bits", precision, 0, 51, converts, result_widths,
-        "fraction bits of the result if fewer than its format has; 0: all", near_result_widths),
+        "fraction bits a result is rounded to, if fewer or more than its format has; 0: its own",
+        near_result_widths),
     choice<&S::interleave>("interleave", precision, has_two_stages, nullptr,
                            "which products of a two-stage block are fused together"),
     number<&S::sum_kept_fraction_bits>(
         "sum_kept_fraction_bits", precision, 0, 44, has_two_stages, of_two_stages<16, 44>,
         "bits of the product sum kept below the larger of its and the addend's exponent"),
     number<&S::total_kept_fraction_bits>(
-        "total_kept_fraction_bits", precision, 0, 60, has_two_stages, of_two_stages<16, 60>,
-        "bits of the total kept below its leading bit before the final rounding"),
+        "total_kept_fraction_bits", precision, 0, 60, has_two_stages, total_widths,
+        "bits of the total kept below its leading bit before the final rounding; 0: all",
+        near_total_widths),
+    number<&S::addend_kept_fraction_bits>(
+        "addend_kept_fraction_bits", precision, 0, 46, has_two_grids, addend_kept_widths,
+        "bits below the addend's exponent at which its grid lies"),
+    choice<&S::subtraction>("subtraction", precision, has_two_grids, nullptr,
+                            "how a term whose sign is not the addend's is subtracted"),
     number<&S::addend_cutoff>(
         "addend_cutoff", precision, 0, 200, has_two_stages, addend_cutoffs,
         "an addend whose exponent is this much below E counts as zero; 0: never", switched<25>),
@@ -202,7 +232,8 @@ constexpr auto fields = std::to_array<AccumulatorField>({
                              aligns, zero_exponents,
                              "e0: the exponent that a zero product and a zero addend contribute"),
     number<&S::zero_product_exponent>("zero_product_exponent", small_numbers, least_exponent,
-                                      greatest_exponent, has_two_stages, zero_product_exponents,
+                                      greatest_exponent, adds_products_apart,
+                                      zero_product_exponents,
                                       "the exponent that a zero product contributes"),
     choice<&S::input>("input", small_numbers, converts, nullptr,
                       "what becomes of subnormal operands"),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/catalogue/arch/cdna3.hpp"
+#include "emulator/catalogue/arch/rdna4.hpp"
 #include "emulator/catalogue/arch/sm_120.hpp"
 #include "emulator/catalogue/arch/sm_70.hpp"
 #include "emulator/catalogue/arch/sm_75.hpp"
@@ -40,6 +41,8 @@ Instructions build_catalogue() {
   append(all, cdna1::instructions());
   append(all, cdna2::instructions());
   append(all, cdna3::instructions());
+  append(all, rdna3::instructions());
+  append(all, rdna4::instructions());
   append(all, tpu::instructions());
   append(all, x86::instructions());
   return all;
@@ -127,6 +130,16 @@ const std::vector<Arch>& architectures() {
       {"cdna1", "AMD CDNA1 (MI100)", ""},
       {"cdna2", "AMD CDNA2 (MI210, MI250)", ""},
       {"cdna3", "AMD CDNA3 (MI300)", ""},
+      {"rdna3", "AMD RDNA3 (Radeon)", ""},
+      {"gfx1100", "AMD RDNA3 (RX 7900, PRO W7900)", "rdna3"},
+      {"gfx1101", "AMD RDNA3 (RX 7700, RX 7800)", "rdna3"},
+      {"gfx1102", "AMD RDNA3 (RX 7600)", "rdna3"},
+      {"gfx1103", "AMD RDNA3 (Radeon 780M)", "rdna3"},
+      {"gfx1150", "AMD RDNA3.5 (Radeon 890M), inferred", "rdna3"},
+      {"gfx1151", "AMD RDNA3.5 (Radeon 8060S), inferred", "rdna3"},
+      {"rdna4", "AMD RDNA4 (Radeon)", ""},
+      {"gfx1200", "AMD RDNA4 (RX 9060)", "rdna4"},
+      {"gfx1201", "AMD RDNA4 (RX 9070, AI PRO R9700)", "rdna4"},
       {"tpu", "Google TPU matrix unit (this project's definition)", ""},
       {"x86", "x86 CPUs: FMA, AVX-512 dot products, AMX tiles", ""},
   };

@@ -292,11 +292,14 @@ class Parser {
     if (step.operation == Operation::dot && (sum == Summation::integer) != whole)
       refuse("integers are summed by summation=integer, and nothing else is");
     if (formats::is_integer(step.result) != whole) refuse("integers and numbers are mixed");
-    if (step.spec.result_fraction_bits >= std::max(1, step.result.fraction_bits))
+    const bool cuts = step.operation == Operation::dot &&
+                      (sum == Summation::two_grids || sum == Summation::two_stage);
+    if (step.spec.result_fraction_bits >= std::max(1, step.result.fraction_bits) && !cuts)
       refuse("result_fraction_bits are not fewer than the format has");
+    if (step.spec.result_fraction_bits > std::max(30, step.result.fraction_bits))
+      refuse("result_fraction_bits are more than 30");
     if (step.operation != Operation::dot) return;
-    const bool aligned =
-        sum == Summation::fused || sum == Summation::two_stage || sum == Summation::exact;
+    const bool aligned = cuts || sum == Summation::fused || sum == Summation::exact;
     for (const Format& f : {instruction_.a, instruction_.b, step.widened.value_or(instruction_.a)})
       if (aligned && (f.exponent_bits > 8 || f.fraction_bits > 10))
         refuse("the factors are too wide for summation=" + std::string(formats::word_of(sum)));

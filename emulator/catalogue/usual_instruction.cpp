@@ -25,9 +25,10 @@ int usual_rank(Family family) {
     case Family::mfma: return 4;
     case Family::tpu: return 5;
     case Family::amx: return 6;
+    case Family::vector_dot: return 7;
     case Family::avx: break;
   }
-  return 7;
+  return 8;
 }
 
 std::optional<MatrixInstruction> usual_instruction(

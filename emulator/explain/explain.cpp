@@ -101,6 +101,8 @@ class Observer {
     std::vector<ExplainedTerm> products;
     if (block.spec.summation == Summation::fused) {
       products = fused_terms(block, report);
+    } else if (block.spec.summation == Summation::two_grids) {
+      products = terms_on_two_grids(block, report);
     } else {
       products = plain_terms(block);
     }
@@ -145,6 +147,32 @@ class Observer {
         list.push_back(term);
       }
     }
+    return list;
+  }
+
+  std::vector<ExplainedTerm> terms_on_two_grids(const Block& block, ExplainedBlock& report) const {
+    const TwoGrids grids = two_grids_of(block);
+    report.alignment = {grids.largest, grids.last_place};
+    report.kept_sum = Decimal{};
+    const auto explained = [&](const Term& t) {
+      ExplainedTerm term;
+      term.value = dyadic(t.negative, t.significand, t.exponent - t.fraction_bits);
+      term.exponent = t.exponent;
+      term.significand = t.significand;
+      term.fraction_bits = t.fraction_bits;
+      const std::int64_t kept = units_on_grid(block, t, grids.last_place);
+      const Decimal kept_value = decimal_of(fixed_point(kept, grids.last_place));
+      term.cut = formats::difference(term.value, kept_value);
+      report.kept_sum = sum(*report.kept_sum, kept_value);
+      if (!is_zero(term.cut)) ++report.terms_cut;
+      return term;
+    };
+    std::vector<ExplainedTerm> list;
+    for (std::size_t i = 0; i < block.a.size(); ++i) {
+      list.push_back(explained(lone_product(block, i)));
+      list.back().pairs = {indices_[i]};
+    }
+    report.addend = explained(addend_term(block.addend, block.addend_format, block.spec));
     return list;
   }
 

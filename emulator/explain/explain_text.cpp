@@ -23,6 +23,10 @@ std::string rounding_text(Rounding rounding) {
 
 std::string conversion_text(const AccumulatorSpec& spec, const Format& format) {
   std::string text = rounding_text(spec.result) + " to " + formats::name_of(format);
+  if (spec.result_fraction_bits > format.fraction_bits) {
+    return rounding_text(spec.result) + " to " + std::to_string(spec.result_fraction_bits) +
+           " fraction bits, cut to " + formats::name_of(format);
+  }
   if (spec.result_fraction_bits != 0) {
     text += " with " + std::to_string(spec.result_fraction_bits) + " fraction bits";
   }
@@ -115,7 +119,12 @@ class Writer {
     std::string line = step_label(block.step) + std::to_string(block.products) +
                        " products, k=" + std::to_string(block.first_k) + ".." +
                        std::to_string(block.last_k);
-    if (block.alignment) {
+    if (block.alignment && spec.summation == Summation::two_grids) {
+      line += ": grid " + power_text(block.alignment->grid) +
+              ", the coarser of the products' (F = " + std::to_string(spec.kept_fraction_bits) +
+              ") and the addend's (F = " + std::to_string(spec.addend_kept_fraction_bits) + "), " +
+              std::to_string(block.terms_cut) + (block.terms_cut == 1 ? " term cut" : " terms cut");
+    } else if (block.alignment) {
       line += ": E = " + std::to_string(block.alignment->exponent) + ", grid " +
               power_text(block.alignment->grid) +
               " (F = " + std::to_string(spec.kept_fraction_bits) + "), " +
@@ -134,6 +143,7 @@ class Writer {
       case Summation::pairwise: return "products and sums rounded in pairs";
       case Summation::two_stage:
         return "products aligned among themselves, then added to the addend";
+      case Summation::two_grids: return "aligned to the coarser of two grids";
       case Summation::integer: return "added exactly";
     }
     return "";

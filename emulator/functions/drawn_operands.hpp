@@ -11,28 +11,31 @@
 // Hosts and devices draw the same.
 namespace guardbit::emulator {
 
-/// Codes that instructions treat apart: zeros, ends of the ranges, small numbers, infinity, NaNs.
-inline constexpr std::uint64_t special_code_count = 32;
+/// Codes that instructions treat apart: zeros, ends of the ranges, small numbers, infinity, NaNs,
+/// the one among them that `.oob` looks for.
+inline constexpr std::uint64_t special_code_count = 34;
 constexpr std::uint64_t special_code(const formats::Format& f, std::uint64_t random) {
   const std::uint64_t one = static_cast<std::uint64_t>(f.bias) << f.fraction_bits,
                       step = std::uint64_t{1} << f.fraction_bits,
                       infinity = formats::infinity_code(f);
-  const std::array<std::uint64_t, special_code_count / 2> magnitudes = {0,
-                                                                        1,
-                                                                        step - 1,
-                                                                        step,
-                                                                        step + 1,
-                                                                        one - step,
-                                                                        one - 1,
-                                                                        one,
-                                                                        one + 1,
-                                                                        one + step,
-                                                                        one + step + step / 2,
-                                                                        infinity - 1,
-                                                                        infinity,
-                                                                        infinity + step / 2,
-                                                                        infinity + 1,
-                                                                        formats::magnitude_mask(f)};
+  const std::array<std::uint64_t, special_code_count / 2> magnitudes = {
+      0,
+      1,
+      step - 1,
+      step,
+      step + 1,
+      one - step,
+      one - 1,
+      one,
+      one + 1,
+      one + step,
+      one + step + step / 2,
+      infinity - 1,
+      infinity,
+      infinity + step / 2,
+      infinity + 1,
+      formats::magnitude_mask(f) - 8,
+      formats::magnitude_mask(f)};
   return magnitudes[random % magnitudes.size()] |
          (random / magnitudes.size() % 2 != 0 ? formats::sign_mask(f) : 0);
 }

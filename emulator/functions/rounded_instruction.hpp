@@ -45,7 +45,7 @@ struct RoundedInstruction {
   /// Subnormal operands are zeros; so are results that are below the normal range.
   bool flushes = false;
   ResultLimit limit = ResultLimit::none;
-  /// An operand that is the NaN which tensor copies fill with makes the result 0.
+  /// A factor that is the NaN which tensor copies fill with makes the result 0.
   bool takes_out_of_bounds = false;
 };
 
@@ -78,13 +78,25 @@ constexpr Unrounded exact_result(RoundedOperation operation, const Value& x, con
   return {};
 }
 
-/// The NaN that an instruction gives: all ones, but of FP64 an operand's own, or fff8000000000000.
-constexpr std::uint64_t nan_code(const Format& format, std::span<const std::uint64_t> operands) {
-  if (formats::bits(format) != 64) return formats::magnitude_mask(format);
-  for (const std::uint64_t code : operands)
-    if ((code & formats::magnitude_mask(format)) > formats::infinity_code(format))
-      return code | std::uint64_t{1} << (format.fraction_bits - 1);
-  return formats::sign_mask(format) | formats::quiet_nan_code(format);
+/// Below the sign, which does not count, the NaN with which tensor copies fill what is out of
+/// bounds: 0x7ff7 of FP16 and BF16.
+constexpr std::uint64_t out_of_bounds_code(const Format& format) {
+  return formats::magnitude_mask(format) - 8;
+}
+
+/// The NaN that an instruction gives: all ones, but of FP64 an operand's own, made quiet, or
+/// fff8000000000000. Of several NaNs it is the second operand's, else the third's, as the unit of
+/// sums and products has them; a quotient is a program of several instructions and gives the first.
+constexpr std::uint64_t nan_code(const RoundedInstruction& i,
+                                 std::span<const std::uint64_t> operands) {
+  if (formats::bits(i.format) != 64) return formats::magnitude_mask(i.format);
+  constexpr std::array<std::size_t, 3> of_unit = {1, 2, 0}, in_order = {0, 1, 2};
+  for (const std::size_t k : i.operation == RoundedOperation::div ? in_order : of_unit) {
+    if (k >= operands.size()) continue;
+    if ((operands[k] & formats::magnitude_mask(i.format)) > formats::infinity_code(i.format))
+      return operands[k] | std::uint64_t{1} << (i.format.fraction_bits - 1);
+  }
+  return formats::sign_mask(i.format) | formats::quiet_nan_code(i.format);
 }
 
 constexpr std::uint64_t limited(const RoundedInstruction& i, std::uint64_t code, bool is_nan) {
@@ -115,14 +127,16 @@ constexpr std::uint64_t evaluate(const RoundedInstruction& i,
   std::array<std::uint64_t, 3> codes{};
   for (std::size_t k = 0; k < count; ++k) {
     codes[k] = operands[k] & formats::code_mask(i.format);
-    if (i.takes_out_of_bounds && codes[k] == formats::magnitude_mask(i.format)) return 0;
+    if (i.takes_out_of_bounds && k < 2 &&
+        (codes[k] & formats::magnitude_mask(i.format)) == out_of_bounds_code(i.format))
+      return 0;
     if (i.flushes && is_subnormal(i.format, codes[k])) codes[k] &= formats::sign_mask(i.format);
   }
   const auto value = [&](std::size_t k) { return formats::decode(i.format, codes[k]); };
   const formats::Unrounded exact = exact_result(i.operation, value(0), value(1), value(2),
                                                 i.rounding == formats::Rounding::downward);
   const bool is_nan = exact.kind == formats::Kind::nan;
-  if (is_nan) return limited(i, nan_code(i.format, std::span(codes).first(count)), true);
+  if (is_nan) return limited(i, nan_code(i, std::span(codes).first(count)), true);
   const std::uint64_t rounded = formats::encode(i.format, exact, i.rounding);
   if (i.flushes && is_tiny(i.format, exact, i.rounding))
     return limited(i, rounded & formats::sign_mask(i.format), false);
@@ -135,7 +149,7 @@ struct NamedInstruction {
   RoundedInstruction instruction;
 };
 
-/// Every name that ptxas 13.0 takes for sm_90a.
+/// Every name of the PTX ISA 9.0 that ptxas 13.0 takes for sm_90a.
 const std::vector<NamedInstruction>& rounded_instructions();
 
 }  // namespace guardbit::emulator

@@ -49,6 +49,7 @@ constexpr std::uint64_t accumulate_block(const Block& block) {
     case Summation::fma_chain: return fma_chain(block);
     case Summation::pairwise: return pairwise_block(block);
     case Summation::two_stage: return two_stage_block(block);
+    case Summation::two_grids: return two_grids_block(block);
     case Summation::integer:
       return integer_dot(block.spec, block.a, block.b, block.addend, block.result_format);
   }

@@ -47,13 +47,14 @@ enum class Family : std::uint8_t {
   tcgen05,
   tcgen05_sp,
   mfma,
+  vector_dot,
   tpu,
   avx,
   amx
 };
 constexpr auto words(Family) {
-  return std::array{"mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
-                    "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
+  return std::array{"mma.sync",   "mma.sp", "wmma",  "wgmma", "wgmma.sp", "tcgen05",
+                    "tcgen05.sp", "mfma",   "v_dot", "tpu",   "avx",      "amx"};
 }
 
 /// D[M x N] = A[M x K] * B[K x N] + C[M x N].

@@ -81,6 +81,12 @@ constexpr Unrounded operand_nan(std::initializer_list<const Value*> order) {
   return formats::exactly(formats::nan_value(true));
 }
 
+/// True if a NaN has a sign and a payload that special_value chose, which the conversion keeps.
+constexpr bool has_chosen_nan(const AccumulatorSpec& spec) {
+  return (spec.summation == Summation::two_grids || spec.summation == Summation::two_stage) &&
+         (spec.nan == NanPolicy::products_addend || spec.nan == NanPolicy::products_alike);
+}
+
 /// The final conversion of a block into the result format. Not inlined: the model calls it from
 /// many places, and nvcc would take minutes over the copies.
 [[gnu::noinline]] constexpr std::uint64_t encode_result(const AccumulatorSpec& spec,
@@ -88,6 +94,7 @@ constexpr Unrounded operand_nan(std::initializer_list<const Value*> order) {
                                                         const Unrounded& sum) {
   if (sum.kind == Kind::nan && spec.nan == NanPolicy::all_ones)
     return formats::all_ones_nan_code(format);
+  if (sum.kind == Kind::nan && has_chosen_nan(spec)) return formats::encode(format, sum);
   const bool is_chain =
       spec.summation == Summation::fma_chain || spec.summation == Summation::pairwise;
   const formats::Overflow overflow = result_overflow(is_chain);
@@ -95,12 +102,12 @@ constexpr Unrounded operand_nan(std::initializer_list<const Value*> order) {
   if (spec.result_fraction_bits != 0) kept.fraction_bits = spec.result_fraction_bits;
   std::uint64_t code = formats::encode(kept, sum, spec.result, overflow);
   if (is_flushed(spec, kept, sum, code)) code &= formats::sign_mask(kept);
-  code <<= format.fraction_bits - kept.fraction_bits;
-  if (sum.kind == Kind::finite && code == formats::sign_mask(format) &&
+  if (sum.kind == Kind::finite && code == formats::sign_mask(kept) &&
       spec.underflowed_sum == ZeroSign::positive && !is_chain) {
     code = 0;
   }
-  return code;
+  const int missing = format.fraction_bits - kept.fraction_bits;
+  return missing >= 0 ? code << missing : code >> -missing;
 }
 
 /// The infinities and NaNs among the summands seen, and, if any, what they make of the sum.

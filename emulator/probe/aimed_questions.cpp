@@ -29,8 +29,11 @@ class Aimer {
     tails_ = {kept_, result_bits};
     length_ = static_cast<std::size_t>(spec.terms == 0 ? box.k : std::min(spec.terms, box.k));
     if (spec.summation == Summation::two_stage)
-      tails_ = {kept_, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
-    staged_ = spec.summation == Summation::two_stage;
+      tails_ = {kept_, spec.sum_kept_fraction_bits,
+                spec.total_kept_fraction_bits != 0 ? spec.total_kept_fraction_bits : result_bits};
+    if (spec.summation == Summation::two_grids)
+      tails_ = {kept_, spec.addend_kept_fraction_bits, result_bits};
+    staged_ = spec.summation == Summation::two_stage || spec.summation == Summation::two_grids;
     zero_ = spec.min_exponent;
     least_ = least_power(box.a) + least_power(box.b);
     greatest_ = greatest_power(box.a) + greatest_power(box.b);

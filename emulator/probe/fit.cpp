@@ -46,6 +46,14 @@ void fit(MatrixInstruction& instruction, const AnswersByTopic& training, Topic l
   }
 }
 
+/// Two grids of one width are the one grid of a fused sum, unless bits are inverted.
+bool may_be_fused(const MatrixInstruction& instruction) {
+  return std::any_of(instruction.steps.begin(), instruction.steps.end(), [](const Step& step) {
+    return step.operation == Operation::dot && step.spec.summation == Summation::two_grids &&
+           step.spec.subtraction == Subtraction::twos_complement;
+  });
+}
+
 /// Do the instructions differ only in fields that are fitted?
 bool same_structure(MatrixInstruction x, MatrixInstruction y) {
   for (MatrixInstruction* instruction : {&x, &y}) {
@@ -111,6 +119,7 @@ void fit_pairs(MatrixInstruction& instruction, const AnswersByTopic& training) {
 const std::vector<FieldPair>& confounded_pairs() {
   static const std::vector<FieldPair> pairs = {
       {&accumulator_field("kept_fraction_bits"), &accumulator_field("result_fraction_bits")},
+      {&accumulator_field("kept_fraction_bits"), &accumulator_field("addend_kept_fraction_bits")},
       {&accumulator_field("sum_kept_fraction_bits"),
        &accumulator_field("total_kept_fraction_bits")}};
   return pairs;
@@ -159,10 +168,16 @@ void set_initial_values(MatrixInstruction& instruction) {
     if (step.operation != Operation::dot || spec.summation == Summation::integer) continue;
     spec.kept_fraction_bits = 25;
     spec.min_exponent = formats::min_exponent(step.result) - 7;
-    if (spec.summation != Summation::two_stage) continue;
+    if (spec.summation != Summation::two_stage && spec.summation != Summation::two_grids) continue;
     spec.zero_product_exponent = -999;
+    if (spec.summation == Summation::two_grids) {
+      spec.min_exponent = formats::min_exponent(step.result);
+      spec.addend_kept_fraction_bits = 25;
+      spec.subtraction = Subtraction::ones_complement;
+      continue;
+    }
     spec.sum_kept_fraction_bits = 44;
-    spec.total_kept_fraction_bits = 60;
+    spec.total_kept_fraction_bits = 0;
   }
 }
 
@@ -201,7 +216,8 @@ std::vector<MatrixInstruction> equivalent_structures(
     fit(other, training, Topic::grid);
     if (mismatches(other, training[0], nearly_equivalent) >= nearly_equivalent) continue;
     fit(other, training, Topic::raw);
-    if (mismatches(other, training, 1) == 0 && mismatches(other, held_out, 1) == 0)
+    if (!may_be_fused(other) && mismatches(other, training, 1) == 0 &&
+        mismatches(other, held_out, 1) == 0)
       list.push_back(other);
   }
   return list;

@@ -316,6 +316,9 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
       if (length < box.k) in_blocks_of(length, Summation::fused);
       if (box.scale.count == 0) in_blocks_of(length, Summation::two_stage);
     }
+    // Inverted bits leave a unit behind when two large terms cancel, which hides the tree.
+    for (int length = box.k; narrow && box.scale.count == 0 && length >= 1; length /= 2)
+      in_blocks_of(length, Summation::two_grids);
     if (narrow && box.scale.count == 0) in_blocks_of(0, Summation::exact);
     return instructions;
   }

@@ -1,7 +1,9 @@
 #include "emulator/replay/difference.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -111,12 +113,21 @@ std::string sizes_of(const Call& call) {
   return "";
 }
 
-/// What the recordings say of their machine, library and settings, and do not say alike.
-std::string settings_that_differ(const Recording& a, const Recording& b) {
+/// What a recording says of its machine and library, and of the settings when a call was made.
+std::map<std::string, std::string> settings_at(const Recording& recording, std::size_t call) {
+  std::map<std::string, std::string> settings = recording.metadata;
+  for (std::size_t i = 0; i <= call; ++i)
+    for (const auto& [name, value] : recording.calls[i].changed_flags) settings[name] = value;
+  return settings;
+}
+
+/// Those that the recordings do not say alike.
+std::string settings_that_differ(const Recording& a, const Recording& b, const Divergence& first) {
   std::string text;
-  for (const auto& [key, value] : a.metadata) {
-    const auto other = b.metadata.find(key);
-    if (other == b.metadata.end() || other->second == value) continue;
+  const auto there = settings_at(b, first.call_b);
+  for (const auto& [key, value] : settings_at(a, first.call_a)) {
+    const auto other = there.find(key);
+    if (other == there.end() || other->second == value) continue;
     constexpr std::size_t most = 60;
     if (value.size() > most || other->second.size() > most) continue;
     text += (text.empty() ? "" : ", ") + key + " (" + value + " here, " + other->second + " there)";
@@ -128,7 +139,7 @@ bool is_known(const CallResult& call) { return call.status == Status::exact; }
 
 std::string remedy_of(const Recording& a, const Recording& b, const Divergence& first,
                       bool is_product) {
-  const std::string settings = settings_that_differ(a, b);
+  const std::string settings = settings_that_differ(a, b, first);
   if (!settings.empty()) return "equal settings: " + settings;
   if (first.is_of_other_size)
     return is_product ? "batches of one size (fill the smaller one up with rows), or products that "

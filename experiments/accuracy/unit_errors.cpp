@@ -33,12 +33,15 @@ Roundings accumulation(const Step& step, const MatrixInstruction& instruction, i
   if (s.summation == Summation::integer) return x;
   const int precision =
       s.result_fraction_bits != 0 ? s.result_fraction_bits + 1 : formats::precision(step.result);
-  const double u = unit_roundoff(precision, s.result);
+  double u = unit_roundoff(precision, s.result);
+  // A wide number whose lower part is cut off.
+  if (precision > formats::precision(step.result))
+    u += unit_roundoff(step.result, formats::Rounding::toward_zero);
   const int length = s.terms == 0 ? products : std::min(s.terms, products);
   const int blocks = (products + length - 1) / length;
   const auto terms = static_cast<double>(length + 1);
   const auto cut = [](int kept_bits) { return std::ldexp(1.0, -kept_bits); };
-  x.mean_zero = is_nearest(s.result);
+  x.mean_zero = is_nearest(s.result) && precision <= formats::precision(step.result);
   // Half a subnormal spacing or all of it, or everything below the normal numbers.
   const bool flushes = s.output != Subnormals::keep || s.input != Subnormals::keep;
   double lost = (flushes ? 1 : u) * smallest_normal(step.result);
@@ -50,15 +53,27 @@ Roundings accumulation(const Step& step, const MatrixInstruction& instruction, i
       if (s.summation == Summation::two_stage) {
         // The sum and the addend are floored once more each, the total twice
         // (emulator/model/dot.hpp).
-        const double floors = 2 * grid + 2 * cut(s.sum_kept_fraction_bits) +
-                              2 * cut(s.total_kept_fraction_bits) +
-                              (s.addend_cutoff == 0 ? 0 : cut(s.addend_cutoff - 1));
+        const double floors =
+            2 * grid + 2 * cut(s.sum_kept_fraction_bits) +
+
+            (s.total_kept_fraction_bits == 0 ? 0 : 2 * cut(s.total_kept_fraction_bits)) +
+            (s.addend_cutoff == 0 ? 0 : cut(s.addend_cutoff - 1));
         error += floors, square += floors * floors;
       }
       x.add(error, square, blocks);
       x.mean_zero = false;
       const int least = std::max(s.min_exponent, formats::min_exponent(instruction.c));
       lost += terms * std::ldexp(grid, least);
+      break;
+    }
+    case Summation::two_grids: {
+      // A term loses less than a unit, and one more if it is inverted.
+      const double grid = cut(std::min(s.kept_fraction_bits, s.addend_kept_fraction_bits));
+      const double units = 2 * terms * grid;
+      x.add(units + u, units * units + u * u, blocks);
+      x.mean_zero = false;
+      const int least = std::max(s.min_exponent, formats::min_exponent(instruction.c));
+      lost += 2 * terms * std::ldexp(grid, least);
       break;
     }
     case Summation::exact: x.add(u, blocks); break;

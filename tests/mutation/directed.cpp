@@ -33,8 +33,11 @@ Target target_of(const MatrixInstruction& instruction) {
   t.kept = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : t.result_bits + 1;
   t.tails = {t.kept, t.result_bits};
   if (spec.summation == emulator::Summation::two_stage) {
-    t.tails = {t.kept, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
+    const int total = spec.total_kept_fraction_bits;
+    t.tails = {t.kept, spec.sum_kept_fraction_bits, total != 0 ? total : t.result_bits};
   }
+  if (spec.summation == emulator::Summation::two_grids)
+    t.tails = {t.kept, spec.addend_kept_fraction_bits, t.result_bits};
   t.block = spec.terms != 0 ? spec.terms : instruction.shape.k;
   t.zero_exponent = spec.min_exponent;
   t.lowest_product = lowest_exponent(instruction.a) + lowest_exponent(instruction.b);
@@ -243,6 +246,7 @@ class Prober {
           term(true, lowest - draft_.random.between(1, 8));
         draft_.make_zeros_negative();
         return std::move(draft_.x);
+      case Probe::cut: cut(lowest); return std::move(draft_.x);
       case Probe::limits: break;
     }
     if (kind == Probe::addend_alone || draft_.random.one_in(4)) draft_.sign_the_zeros();
@@ -355,6 +359,23 @@ class Prober {
     const int grid = t_.zero_exponent - any_tail();
     const int count = draft_.random.between(1, 3);
     for (int i = 0; i < count; ++i) term(sign(), grid + draft_.random.between(-2, 2), 0);
+  }
+
+  void cut(int lowest) {
+    const bool negative = sign();
+    const int half = lowest - (t_.result_bits - t_.final_bits) - 1;
+    const int first = draft_.random.between(0, instruction_.shape.k / t_.block - 1) * t_.block;
+    const int shift = draft_.random.between(0, t_.block - 1);
+    const int stride = sign() ? 1 : 3;
+    const auto place = [&](int i) { return first + (i * stride + shift) % t_.block; };
+    draft_.zero_addend();
+    draft_.product(place(0), negative, lowest, 0, 0);
+    const auto bit = static_cast<unsigned>(draft_.random.between(0, instruction_.a.fraction_bits));
+    draft_.product(place(1), !negative, half, std::uint64_t{1} << bit, 0);
+    if (t_.block < 4) return;
+    draft_.product(place(2), !negative, t_.zero_exponent - any_tail(), 0, 0);
+    draft_.product(place(3), negative, t_.zero_exponent - any_tail() - draft_.random.between(-1, 1),
+                   0, 0);
   }
 
   void underflow() {

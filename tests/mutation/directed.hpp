@@ -37,10 +37,14 @@ enum class Probe {
   negative_zeros,
   /// integers: operands and addend at their limits
   limits,
+  /// results that are the upper part of a wider number: about half of its last bit below the
+  /// smallest result, and terms at the end of a zero's grid
+  cut,
 };
-inline constexpr std::array<std::string_view, 12> probe_names = {
-    "ladder",    "tie",   "carry",    "smallest-grid", "block-boundary", "addend-alone",
-    "few-terms", "crowd", "overflow", "underflow",     "negative-zeros", "limits"};
+inline constexpr std::array<std::string_view, 13> probe_names = {
+    "ladder",         "tie",       "carry", "smallest-grid", "block-boundary",
+    "addend-alone",   "few-terms", "crowd", "overflow",      "underflow",
+    "negative-zeros", "limits",    "cut"};
 
 /// A seeded probe of an instruction; `limits` is for integers, all others for floating operands.
 /// `d` is not filled in.

@@ -50,6 +50,11 @@ int sum_unit(const MatrixInstruction& instruction, int index) {
     const Format f = source_format(instruction, step.addend, step.result);
     addend = std::max(addend, formats::min_exponent(f) - step.spec.kept_fraction_bits);
   }
+  if (step.spec.summation == Summation::two_grids &&
+      step.spec.subtraction == emulator::Subtraction::ones_complement) {
+    // Inverted bits take a unit of the grid.
+    addend = std::min(addend, step.spec.min_exponent - step.spec.addend_kept_fraction_bits);
+  }
   return std::min(addend, product_unit(instruction));
 }
 

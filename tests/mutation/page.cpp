@@ -25,8 +25,9 @@ constexpr std::string_view introduction =
 /// A line of the first table: which summations read a field.
 std::string readers(const SpecField& field) {
   std::string text;
-  for (const Summation s : {Summation::fused, Summation::exact, Summation::fma_chain,
-                            Summation::pairwise, Summation::two_stage, Summation::integer}) {
+  for (const Summation s :
+       {Summation::fused, Summation::exact, Summation::fma_chain, Summation::pairwise,
+        Summation::two_stage, Summation::two_grids, Summation::integer}) {
     MatrixInstruction instruction;
     emulator::Step step;
     step.spec.summation = s;
@@ -193,8 +194,8 @@ std::string observability_page(const std::vector<Survey>& surveys) {
   totals("all", surveys.size(), all);
   totals("with recordings", recorded_count, recorded);
   out << "\n## Which summation reads which field\n\nA field that is not read is not changed.\n\n"
-         "| field | fused | exact | fma_chain | pairwise | two_stage | integer | add, convert |\n"
-         "|---|---|---|---|---|---|---|---|\n";
+         "| field | fused | exact | fma_chain | pairwise | two_stage | two_grids | integer | add, convert |\n"
+         "|---|---|---|---|---|---|---|---|---|\n";
   for (const SpecField& field : spec_fields()) {
     out << "| " << field.name << " |" << readers(field) << "\n";
   }

@@ -168,6 +168,14 @@ bool flushes(const MatrixInstruction& instruction) {
       [](const emulator::Step& step) { return step.spec.output == emulator::Subnormals::daz_ftz; });
 }
 
+/// Is a result of the instruction the upper part of a wider number?
+bool cuts_results(const MatrixInstruction& instruction) {
+  return std::any_of(instruction.steps.begin(), instruction.steps.end(),
+                     [](const emulator::Step& step) {
+                       return step.spec.result_fraction_bits > step.result.fraction_bits;
+                     });
+}
+
 /// Behaviour that is not a field: one vector each.
 std::vector<TestVector> samples(const MatrixInstruction& instruction) {
   std::vector<TestVector> list;
@@ -217,6 +225,7 @@ TestVector candidate(const MatrixInstruction& instruction, std::uint64_t index) 
     return random_vector(instruction, families[index / 3 % families.size()], index);
   const std::uint64_t seed = 1'000'003 * index + 17;
   if (formats::is_integer(instruction.a)) return probe(instruction, Probe::limits, seed);
+  if (index % 16 == 4 && cuts_results(instruction)) return probe(instruction, Probe::cut, seed);
   const auto kinds =
       static_cast<std::uint64_t>(flushes(instruction) ? Probe::limits : Probe::underflow);
   return probe(instruction, static_cast<Probe>((index - index / 3) % kinds), seed);

@@ -51,13 +51,17 @@ struct Case {
   std::size_t last() const { return static_cast<std::size_t>(instruction.steps.count) - 1; }
   bool dot() const { return before.operation == Operation::dot; }
   bool summation_is(Summation s) const { return dot() && before.spec.summation == s; }
-  bool aligns() const {
-    return summation_is(Summation::fused) || summation_is(Summation::two_stage);
+  bool adds_products_apart() const {
+    return summation_is(Summation::two_stage) || summation_is(Summation::two_grids);
   }
+  bool aligns() const { return summation_is(Summation::fused) || adds_products_apart(); }
   bool both(Rounding AccumulatorSpec::*member, Rounding x, Rounding y) const {
     return before.spec.*member == x && after.spec.*member == y;
   }
 };
+
+/// Is a result the upper part of a wider number?
+bool is_cut(const Step& step) { return step.spec.result_fraction_bits > step.result.fraction_bits; }
 
 std::string about_rounding(const Case& x) {
   // In a chain the rounding also decides what overflows to infinity.
@@ -65,6 +69,12 @@ std::string about_rounding(const Case& x) {
       (x.both(&AccumulatorSpec::result, Rounding::toward_zero, Rounding::stochastic) &&
        !is_chain(x.before.spec.summation))) {
     return "without random bits stochastic rounding truncates";
+  }
+  if (x.adds_products_apart() && is_cut(x.before) &&
+      x.both(&AccumulatorSpec::result, Rounding::nearest_even, Rounding::nearest_away) &&
+      (x.before.spec.output != emulator::Subnormals::keep || !x.is_last())) {
+    // Of a sum that rounds to the smallest negative number only the sign would be left.
+    return "a tie passes the end of what is kept only from an odd number, which both round up";
   }
   const bool fits = x.before.operation == Operation::convert &&
                     sum_unit(x.instruction, x.mutant.step) >= unit_of(x.before.result) &&
@@ -87,18 +97,58 @@ std::string about_kept_bits(const Case& x) {
                                                         : "";
 }
 
+/// A sum on one grid as one on two, of which the addend's is that of a zero.
+std::string about_two_grids(const Case& x) {
+  const AccumulatorSpec& after = x.after.spec;
+  if (x.field != "summation" || !x.summation_is(Summation::fused) ||
+      after.summation != Summation::two_grids || x.instruction.scale.count != 0 ||
+      source_unit(x.instruction, x.before.addend) != never) {
+    return "";
+  }
+  const int of_zeros = std::max(after.zero_product_exponent - after.kept_fraction_bits,
+                                after.min_exponent - after.addend_kept_fraction_bits);
+  return of_zeros <= product_unit(x.instruction)
+             ? "the addend is zero, and no product has a bit below the grids of zeros"
+             : "";
+}
+
 std::string about_zero_exponent(const Case& x) {
   if (x.field != "min_exponent" || !x.aligns()) return "";
   const int zero = std::max(x.before.spec.min_exponent, x.after.spec.min_exponent);
-  const int kept = x.summation_is(Summation::fused) ? x.before.spec.kept_fraction_bits
-                                                    : x.before.spec.sum_kept_fraction_bits;
+  const int kept = x.summation_is(Summation::fused)       ? x.before.spec.kept_fraction_bits
+                   : x.summation_is(Summation::two_grids) ? x.before.spec.addend_kept_fraction_bits
+                                                          : x.before.spec.sum_kept_fraction_bits;
+  // Two inverted terms take half an ulp, a tie that goes back to the even power of two.
+  if (x.summation_is(Summation::two_grids) &&
+      x.before.spec.output == emulator::Subnormals::daz_ftz &&
+      zero - kept <= formats::min_exponent(x.before.result) - 25) {
+    return "results that a zero's grid could change are flushed";
+  }
   return zero - kept <= product_unit(x.instruction)
              ? "no product has a bit below the grid of a zero (NUMERICS 1.3)"
              : "";
 }
 
+/// Blocks of one pair.
+std::string about_pairs(const Case& x) {
+  if (x.field != "interleave" || !x.summation_is(Summation::two_stage)) return "";
+  const int count = selected_products(x.instruction, x.before);
+  const int products = x.before.spec.terms == 0 ? count : std::min(x.before.spec.terms, count);
+  if (products > 2) return "";
+  const auto is_one_set = [](emulator::Interleave i) {
+    return i == emulator::Interleave::none || i == emulator::Interleave::pairs;
+  };
+  if (is_one_set(x.before.spec.interleave) && is_one_set(x.after.spec.interleave))
+    return "two products are one pair";
+  const bool whole = x.instruction.a.fraction_bits + x.instruction.b.fraction_bits <=
+                     x.before.spec.kept_fraction_bits;
+  return whole && x.before.spec.alignment == Rounding::downward
+             ? "each of the two products has all its bits on a grid of its own"
+             : "";
+}
+
 std::string about_two_stages(const Case& x) {
-  if (!x.summation_is(Summation::two_stage)) return "";
+  if (!x.adds_products_apart()) return "";
   const AccumulatorSpec &before = x.before.spec, &after = x.after.spec;
   if (x.field == "product_overflow_exponent") {
     const auto reached = [&](int threshold) {
@@ -146,8 +196,16 @@ std::string about_terms(const Case& x) {
 Unobservable about_nan(const Case& x) {
   if (x.field != "nan") return {};
   const AccumulatorSpec& spec = x.before.spec;
-  if (!x.is_last() && !keeps_payload(x.instruction.steps.list.at(x.last()).spec)) {
+  const AccumulatorSpec& last = x.instruction.steps.list.at(x.last()).spec;
+  if (!x.is_last() && !keeps_payload(last) && !emulator::has_chosen_nan(last)) {
     return {"a later step makes its own NaN"};
+  }
+  if (x.dot() && emulator::has_chosen_nan(spec)) {
+    const bool finite =
+        !formats::has_infinity(x.instruction.a) && !formats::has_infinity(x.instruction.b);
+    return {finite && emulator::has_chosen_nan(x.after.spec)
+                ? "without infinite factors no operation is invalid"
+                : ""};
   }
   if (!x.dot() && keeps_payload(spec) && keeps_payload(x.after.spec)) {
     return {"an addition's NaN is the first operand's under both"};
@@ -246,6 +304,10 @@ std::string about_flushed_results(const Case& x) {
   const bool only_rounded_up =
       x.before.spec.output != Subnormals::keep && x.after.spec.output != Subnormals::keep;
   if (only_rounded_up) {
+    if (x.summation_is(Summation::two_grids) &&
+        product_unit(x.instruction) > formats::min_exponent(kept)) {
+      return "below the smallest normal number lie only C and a unit for each zero product";
+    }
     if (!x.dot() && sum_unit(x.instruction, x.mutant.step) >= unit_of(kept)) {
       return "below the smallest normal number every sum is exact";
     }
@@ -404,9 +466,9 @@ Unobservable unobservable(const MatrixInstruction& instruction, const Mutant& mu
                                                  : name.substr(space + 1)};
   if (const Unobservable nan = about_nan(x)) return nan;
   for (const auto proof :
-       {about_rounding, about_kept_bits, about_zero_exponent, about_two_stages, about_terms,
-        about_zero_signs, about_subnormal_operands, about_flushed_results, about_operation,
-        about_widening, about_integers}) {
+       {about_rounding, about_kept_bits, about_two_grids, about_zero_exponent, about_two_stages,
+        about_pairs, about_terms, about_zero_signs, about_subnormal_operands, about_flushed_results,
+        about_operation, about_widening, about_integers}) {
     if (std::string reason = proof(x); !reason.empty()) return {std::move(reason)};
   }
   return {};

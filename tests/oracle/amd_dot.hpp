@@ -28,4 +28,16 @@ struct Cdna3Rule {
 std::uint64_t cdna3_truncated(const Cdna3Rule& rule, const Vector& a, const Vector& b,
                               const Scalar& c);
 
+/// RDNA3 and RDNA4 as NUMERICS.md section 4.2 words them.
+struct RdnaRule {
+  bool rdna3 = true;  // else RDNA4
+  int block = 2;      // products of a step
+  /// RDNA4: neighbours that share a grid before they meet c
+  int group = 2;
+  /// RDNA4 in waves of 32: k = 8 to 11 before 4 to 7
+  bool swapped = false;
+  FormatParameters result = fp32;
+};
+std::uint64_t rdna_dot(const RdnaRule& rule, const Vector& a, const Vector& b, const Scalar& c);
+
 }  // namespace guardbit::oracle

@@ -8,7 +8,7 @@ import guardbit
 from documents import ROOT, check, missing
 
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
-PAGES = [ROOT / "docs/PYTHON.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+PAGES = [ROOT / "docs/PYTHON.md", ROOT / "docs/AMD.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

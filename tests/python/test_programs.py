@@ -77,7 +77,79 @@ def test_a_script_has_its_arguments_and_its_status(tmp_path):
     assert result.stdout == "__main__ ['--report', 'x'] True\ntensor([2., 2.], device='cuda:0') 0.250\n"
 
 
+def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
+    name = script(tmp_path, "import sys, torch\ntorch.ones(3, device='cuda').exp()\nprint(sys.argv[1:])\n")
+    result = run("--report", "--threads", "1", name, "--report", folder=tmp_path)
+    assert result.returncode == 0 and result.stdout == "['--report']\n"
+    assert result.stderr.startswith("1 calls predicted in ") and "aten.exp.default" in result.stderr
+    assert run("--report=report.json", name, folder=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "report.json").read_text())["calls"] == {"aten.exp.default": 1}
+
+
+def test_methods_of_tensors_are_not_hidden(tmp_path):
+    name = script(tmp_path, "import torch\nx = torch.arange(3.0, device='cuda')\ny = torch.Generator(device='cuda')\nprint(x.inner(x).item(), y.device)\n")
+    result = run(name, folder=tmp_path)
+    assert result.returncode == 0 and result.stdout == "5.0 cuda:0\n", result.stderr
+
+
+COMPOSED = """
+import torch
+import torch.nn.functional as F
+torch.manual_seed(0)
+x, y = torch.randn(6, 8), torch.rand(6, 8)
+image = torch.randn(2, 4, 6, 6)
+index = torch.tensor([4, 0, 2])
+
+
+def of(device, f, *tensors):
+    tensors = [t.to(device).requires_grad_(t.is_floating_point()) for t in tensors]
+    result = f(*tensors)
+    result.sum().backward() if result.requires_grad else None
+    return [t.detach().cpu() for t in (result, *(t.grad for t in tensors if t.grad is not None))]
+
+
+def bce(p, t):
+    return F.binary_cross_entropy(p, t, reduction="none")
+
+
+for name, f, tensors in (
+    ("prelu", lambda a, w: F.prelu(a, w), (x, torch.rand(8))), ("prelu", lambda a, w: F.prelu(a, w), (x.half(), torch.rand(8).half())),
+    ("celu gradient", lambda a: F.celu(a, 1.0).clamp(min=0), (x,)), ("pixel_shuffle", lambda a: F.pixel_shuffle(a, 2), (image,)),
+    ("pad", lambda a: F.pad(a.detach(), (1, 2), mode="reflect"), (x,)), ("pad", lambda a: F.pad(a.detach(), (1, 2, 1, 1), mode="replicate"), (image,)),
+    ("unfold", lambda a: F.unfold(a.detach(), 3), (image,)), ("max pool", lambda a: F.adaptive_max_pool2d(a.detach(), 2), (image,)),
+    ("median", lambda a: a.detach().median(), (x,)), ("count", lambda a: (a.detach() > 0).count_nonzero(1), (x,)),
+    ("isin", lambda a: torch.isin(a.detach(), a.detach()[0]), (x,)), ("extremes", lambda a: torch.stack(a.detach().aminmax()), (x,)),
+    ("greatest", lambda a: torch.zeros(8, 8, device=a.device).scatter_reduce(0, (a.detach() > 0).long(), a.detach(), "amax"), (x,)),
+    ("index_add", lambda a, b: a.index_add(0, index.to(a.device), b), (x, y[:3])),
+    ("picked twice", lambda a: a[torch.tensor([1, 1, 5], device=a.device)] * 3, (x,)),
+):
+    print(name, all(map(torch.equal, of("cpu", f, *tensors), of("cuda", f, *tensors))))
+p, t = y.cuda().requires_grad_(), (x > 0).float()
+bce(p, t.cuda()).sum().backward()
+wide = y.double().requires_grad_()
+bce(wide, t.double()).sum().backward()
+print("binary_cross_entropy", float(((p.grad.cpu().double() - wide.grad) / wide.grad).abs().max()) < 4 * 2.0**-24)
+print(tuple(F.logsigmoid(x.cuda().requires_grad_()).shape), F.embedding_bag(index[None].cuda(), x.cuda(), mode="mean").shape == (1, 8))
+print(torch.allclose(x.cuda()[:, :6].trace().cpu(), x[:, :6].trace()), isinstance(torch.nn.Linear(1, 1), torch.nn.DataParallel))
+try:
+    x.cuda().numpy()
+except TypeError as error:
+    print(str(error)[:14])
+"""
+
+
+def test_operators_that_others_compute_are_predicted(tmp_path):
+    result = run(script(tmp_path, COMPOSED), folder=tmp_path)
+    lines = result.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    assert [line for line in lines[:-3] if not line.endswith(" True")] == [] and len(lines) == 19
+    assert lines[-3:] == ["(6, 8) True", "True False", "can't convert "]
+
+
 @pytest.mark.parametrize("body, what", [
+    ("torch.zeros(3, device='cuda').index_add_(0, torch.tensor([1, 1], device='cuda'), torch.ones(2, device='cuda'))", "aten.index_add_.default"),
+    ("torch.zeros(3, dtype=torch.complex64, device='cuda').exp()", "aten.exp.default"), ("torch.nn.DataParallel(torch.nn.Linear(1, 1))", "torch.nn.DataParallel"),
+    ("torch.rand(3, 3, device='cuda').median(0)", "aten.median.dim"),
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
     ("torch.compile(lambda x: x)", "torch.compile"),

@@ -70,6 +70,28 @@ TEST_CASE("verify --predict refuses captures without a call and other machines")
   CHECK(none.error.find("has no call") != std::string::npos);
 }
 
+TEST_CASE("plan names the plan by which verify --predict computes a recorded call") {
+  for (const std::string name : {"f32_split", "bf16_split", "bf16_lines"}) {
+    const std::string file = atlas_golden + name + ".safetensors";
+    const json call = json::parse(formats::read_safetensors(file).metadata.at("call"));
+    const auto strides = [&](const char* key) {
+      std::string text;
+      for (const json& stride : call[key]) text += (text.empty() ? "" : ",") + stride.dump();
+      return text;
+    };
+    const CommandResult result =
+        run_command({"plan", "--call", call["op"].get<std::string>().substr(5), "--m",
+                     call["m"].dump(), "--n", call["n"].dump(), "--k", call["k"].dump(), "--dtype",
+                     name == "f32_split" ? "fp32" : "bf16", "--a-stride", strides("a_stride"),
+                     "--b-stride", strides("b_stride"), "--json"});
+    INFO(name << ' ' << result.error);
+    REQUIRE(result.status == 0);
+    const json answer = json::parse(result.out), predicted = prediction(file, 0);
+    CHECK(answer["plan"]["text"] == predicted["plan"]);
+    CHECK(answer["known"] == predicted["known"]);
+  }
+}
+
 TEST_CASE("the atlas refuses what it does not hold") {
   using emulator::atlas::plan_of;
   CHECK_THROWS_AS(plan_of({.m = 0}), formats::Error);

@@ -21,6 +21,7 @@ using emulator::Product;
 using emulator::Selection;
 using emulator::Source;
 using emulator::Step;
+using emulator::Subtraction;
 using emulator::Summation;
 using formats::Format;
 
@@ -74,11 +75,21 @@ std::string dot_summary(const AccumulatorSpec& spec, const Format& result) {
     case Summation::fma_chain: return "chain of fused multiply-adds" + end;
     case Summation::pairwise: return blocks + ", added in pairs, every step" + end.substr(1);
     case Summation::two_stage: {
-      const std::string sets =
-          spec.interleave == emulator::Interleave::even_odd ? ", even and odd k apart" : "";
-      return blocks + sets + ", F = " + number(spec.kept_fraction_bits) +
-             ", then C with floors at " + number(spec.sum_kept_fraction_bits) + " and " +
-             number(spec.total_kept_fraction_bits) + " bits" + end;
+      const std::string sets = spec.interleave == emulator::Interleave::even_odd
+                                   ? ", even and odd k apart"
+                               : spec.interleave == emulator::Interleave::pairs ? " in pairs"
+                                                                                : "";
+      const std::string total =
+          spec.total_kept_fraction_bits == 0 ? "" : " and " + number(spec.total_kept_fraction_bits);
+      return blocks + sets + ", F = " + number(spec.kept_fraction_bits) + ", then C with " +
+             (total.empty() ? "a floor" : "floors") + " at " + number(spec.sum_kept_fraction_bits) +
+             total + " bits" + end;
+    }
+    case Summation::two_grids: {
+      const std::string inverted =
+          spec.subtraction == Subtraction::ones_complement ? ", subtraction by inverted bits" : "";
+      return blocks + ", F = " + number(spec.kept_fraction_bits) + " of products and " +
+             number(spec.addend_kept_fraction_bits) + " of C" + inverted + end;
     }
     case Summation::integer: return integer_summary(spec);
   }
@@ -121,16 +132,24 @@ std::vector<std::string> fused_description(const AccumulatorSpec& spec) {
 
 std::vector<std::string> two_stage_description(const AccumulatorSpec& spec) {
   const bool apart = spec.interleave == emulator::Interleave::even_odd;
+  const bool pairs = spec.interleave == emulator::Interleave::pairs;
+  const bool floors = spec.alignment == formats::Rounding::downward;
   std::vector<std::string> lines = {
-      std::string(apart ? "The products of even and of odd k are each aligned"
-                        : "The products are aligned") +
-      " to their own largest exponent, cut toward zero " + number(spec.kept_fraction_bits) +
-      " bits below it and added exactly" +
+      std::string(apart   ? "The products of even and of odd k are each aligned"
+                  : pairs ? "Neighbouring products are aligned in pairs"
+                          : "The products are aligned") +
+      " to their own largest exponent, " + (floors ? "floored " : "cut toward zero ") +
+      number(spec.kept_fraction_bits) + " bits below it and added exactly" +
       (apart ? "; the two sums are brought together with a floor." : ".")};
-  lines.push_back("That sum is floored " + number(spec.sum_kept_fraction_bits) +
-                  " bits below the larger of its and the addend's exponent, the addend " +
-                  number(spec.kept_fraction_bits) + " bits; the total keeps " +
-                  number(spec.total_kept_fraction_bits) + " bits below its leading one.");
+  lines.push_back(
+      std::string(pairs ? "The sums of the pairs are each floored " : "That sum is floored ") +
+      number(spec.sum_kept_fraction_bits) + " bits below the larger of " +
+      (pairs ? "their" : "its") + " and the addend's exponent, the addend " +
+      number(spec.kept_fraction_bits) + " bits" +
+      (spec.total_kept_fraction_bits == 0
+           ? "."
+           : "; the total keeps " + number(spec.total_kept_fraction_bits) +
+                 " bits below its leading one."));
   if (spec.addend_cutoff != 0) {
     lines.push_back("An addend more than " + number(spec.addend_cutoff) +
                     " exponents below counts as zero.");
@@ -138,6 +157,21 @@ std::vector<std::string> two_stage_description(const AccumulatorSpec& spec) {
   if (spec.product_overflow_exponent != 0) {
     lines.push_back("A product of 2^" + number(spec.product_overflow_exponent) +
                     " or more is an infinity at once.");
+  }
+  return lines;
+}
+
+std::vector<std::string> two_grids_description(const AccumulatorSpec& spec) {
+  std::vector<std::string> lines = {
+      "Each product is exact and not normalised: its exponent is the sum of its factors' exponents, its significand lies in [0, 4).",
+      "Products ask for a grid of 2^(E-" + number(spec.kept_fraction_bits) +
+          "), E being the largest exponent of those that are not zero, the addend for one of " +
+          number(spec.addend_kept_fraction_bits) +
+          " bits below its own exponent, that of a zero being " + number(spec.min_exponent) +
+          ". Every term is cut toward zero on the coarser of the two, then all are added."};
+  if (spec.subtraction == Subtraction::ones_complement) {
+    lines.push_back(
+        "A term whose sign is not the addend's is subtracted by inverting its bits, which takes one unit of the grid too many; so is a zero of the other sign.");
   }
   return lines;
 }
@@ -154,6 +188,7 @@ std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
       return {
           "Products are rounded, then added in a balanced tree whose every sum is rounded; the addend comes last."};
     case Summation::two_stage: return two_stage_description(spec);
+    case Summation::two_grids: return two_grids_description(spec);
     case Summation::integer:
       return {"The exact total with the addend: " + integer_summary(spec) + "."};
   }
@@ -169,6 +204,12 @@ std::string nan_description(emulator::NanPolicy policy) {
     case emulator::NanPolicy::operand_abc:
       return "A NaN is the quieted A, else B, else the running sum; "
              "of an addition the first operand, else the second; an invalid operation gives the negative quiet NaN.";
+    case emulator::NanPolicy::products_addend:
+      return "A NaN factor gives the negative quiet NaN whose payload ends in the bits of a3d; infinity times zero and infinite products of both signs give the negative quiet NaN; "
+             "else a NaN addend is quieted; an infinite addend against an infinite product gives the negative quiet NaN.";
+    case emulator::NanPolicy::products_alike:
+      return "A NaN factor and every invalid operation give the negative quiet NaN whose payload ends in the bits of a3d; "
+             "else a NaN addend is quieted.";
     case emulator::NanPolicy::unspecified:
       return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
   }
@@ -180,7 +221,7 @@ std::vector<std::string> result_description(const AccumulatorSpec& spec, const F
   std::vector<std::string> lines = {"The result is " + emulator::conversion_text(spec, result) +
                                     flushes(spec) + "."};
   if (spec.summation == Summation::fused || spec.summation == Summation::two_stage ||
-      spec.summation == Summation::exact) {
+      spec.summation == Summation::two_grids || spec.summation == Summation::exact) {
     lines.push_back(
         std::string("Past the largest number it is an infinity, whatever the rounding") +
         (spec.underflowed_sum == emulator::ZeroSign::positive

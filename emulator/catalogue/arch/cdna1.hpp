@@ -25,6 +25,9 @@ inline constexpr AccumulatorSpec int8_to_int32 = {.summation = Summation::intege
 
 inline constexpr Evidence mi100 = {Basis::documented,
                                    "MMA-Sim, arXiv 2511.10909 (MI100); no recording here"};
+inline constexpr Evidence mi100_bf16 = {
+    Basis::documented,
+    "MMA-Sim, arXiv 2511.10909 (MI100); another model, arXiv 2609.14845, has other overflows; no recording here"};
 inline constexpr Evidence exact = {Basis::documented,
                                    "AMD CDNA ISA: exact, wraps; no recording here"};
 
@@ -45,11 +48,11 @@ inline Instructions instructions() {
   add("v_mfma_f32_4x4x4f16", {4, 4, 4}, fp16, to_fp32, f16_to_fp32, mi100);
   add("v_mfma_f32_32x32x8f16", {32, 32, 8}, fp16, to_fp32, f16_to_fp32, mi100);
   add("v_mfma_f32_16x16x16f16", {16, 16, 16}, fp16, to_fp32, f16_to_fp32, mi100);
-  add("v_mfma_f32_32x32x2bf16", {32, 32, 2}, bf16, to_fp32, bf16_to_fp32, mi100);
-  add("v_mfma_f32_16x16x2bf16", {16, 16, 2}, bf16, to_fp32, bf16_to_fp32, mi100);
-  add("v_mfma_f32_4x4x2bf16", {4, 4, 2}, bf16, to_fp32, bf16_to_fp32, mi100);
-  add("v_mfma_f32_32x32x4bf16", {32, 32, 4}, bf16, to_fp32, bf16_to_fp32, mi100);
-  add("v_mfma_f32_16x16x8bf16", {16, 16, 8}, bf16, to_fp32, bf16_to_fp32, mi100);
+  add("v_mfma_f32_32x32x2bf16", {32, 32, 2}, bf16, to_fp32, bf16_to_fp32, mi100_bf16);
+  add("v_mfma_f32_16x16x2bf16", {16, 16, 2}, bf16, to_fp32, bf16_to_fp32, mi100_bf16);
+  add("v_mfma_f32_4x4x2bf16", {4, 4, 2}, bf16, to_fp32, bf16_to_fp32, mi100_bf16);
+  add("v_mfma_f32_32x32x4bf16", {32, 32, 4}, bf16, to_fp32, bf16_to_fp32, mi100_bf16);
+  add("v_mfma_f32_16x16x8bf16", {16, 16, 8}, bf16, to_fp32, bf16_to_fp32, mi100_bf16);
   add("v_mfma_i32_32x32x4i8", {32, 32, 4}, int8, to_int32, int8_to_int32, exact);
   add("v_mfma_i32_16x16x4i8", {16, 16, 4}, int8, to_int32, int8_to_int32, exact);
   add("v_mfma_i32_4x4x4i8", {4, 4, 4}, int8, to_int32, int8_to_int32, exact);

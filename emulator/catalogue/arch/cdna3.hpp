@@ -37,6 +37,12 @@ inline constexpr AccumulatorSpec fp8_to_fp32 = [] {
 inline constexpr Evidence mi300 = {
     Basis::documented,
     "MMA-Sim, arXiv 2511.10909 (MI300X); sources differ in details; no recording here"};
+inline constexpr Evidence mi300_bf16 = {
+    Basis::documented,
+    "MMA-Sim, arXiv 2511.10909 (MI300X); another model, arXiv 2609.14845, differs where a product reaches 2^128; no recording here"};
+inline constexpr Evidence mi300_f16 = {
+    Basis::documented,
+    "MMA-Sim, arXiv 2511.10909 (MI300X); another model, arXiv 2609.14845, floors the sum at 31 bits where this one has 32, then 31; no recording here"};
 inline constexpr Evidence sparse = {Basis::inferred,
                                     "the dense rule over the stored products; no recording"};
 
@@ -44,8 +50,11 @@ inline Instructions instructions() {
   Machine m("cdna3");
   const auto add = [&m](std::string_view name, const Shape& shape, const OperandPair& ab,
                         const AccumulatorPair& cd, const AccumulatorSpec& spec) {
-    m.named(name, Family::mfma, shape, ab, cd,
-            native(spec, cd, cd.d == int32 ? cdna1::exact : mi300));
+    const Evidence& evidence = cd.d == int32                  ? cdna1::exact
+                               : ab.a == bf16 || ab.a == tf32 ? mi300_bf16
+                               : ab.a == fp16                 ? mi300_f16
+                                                              : mi300;
+    m.named(name, Family::mfma, shape, ab, cd, native(spec, cd, evidence));
   };
   const auto add_sparse = [&m](std::string_view name, const Shape& shape, const OperandPair& ab,
                                const AccumulatorPair& cd, const AccumulatorSpec& spec) {

@@ -9,7 +9,7 @@
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
 
-// The instructions and their names, against NUMERICS section 3.8 (and 4.2 for AMD) written out once
+// The instructions and their names, against NUMERICS section 3.8 (and 4.3 for AMD) written out once
 // more.
 namespace {
 
@@ -177,6 +177,26 @@ const Names cdna3 = {"v_mfma_f64_{16x16x4,4x4x4_4b}_f64",
                      "v_smfmac_f32_{16x16x64,32x32x32}_" + four_fp8,
                      "v_smfmac_i32_{16x16x64,32x32x32}_i8"};
 
+const std::string iu8 = "iu8.{s8,u8}.{s8,u8}", iu4 = "iu4.{s4,u4}.{s4,u4}";
+const Names rdna_integers = {"v_wmma_i32_16x16x16_" + iu8,
+                             "v_wmma_i32_16x16x16_" + iu8 + ".clamp",
+                             "v_wmma_i32_16x16x16_" + iu4,
+                             "v_wmma_i32_16x16x16_" + iu4 + ".clamp",
+                             "v_dot4_i32_" + iu8,
+                             "v_dot4_i32_" + iu8 + ".clamp",
+                             "v_dot8_i32_" + iu4,
+                             "v_dot8_i32_" + iu4 + ".clamp",
+                             "v_dot4_u32_u8",
+                             "v_dot8_u32_u4"};
+const Names rdna3 = together({rdna_integers,
+                              {"v_wmma_{f32,f16}_16x16x16_f16", "v_wmma_{f32,bf16}_16x16x16_bf16",
+                               "v_dot2_f32_{f16,bf16}"}});
+const Names rdna4 = together(
+    {rdna_integers,
+     {"v_wmma_{f32,f16}_16x16x16_f16_{w32,w64}", "v_wmma_{f32,bf16}_16x16x16_bf16_{w32,w64}",
+      "v_dot2_{f32,f16}_f16", "v_dot2_{f32,bf16}_bf16", "v_dot4_f32_" + four_fp8,
+      "v_wmma_i32_16x16x32_" + iu4, "v_wmma_i32_16x16x32_" + iu4 + ".clamp"}});
+
 const Names x86 = {"VFMADD231{PD,PS,PH}", "VDPBF16PS", "VPDP{BUSD,BUSDS,WSSD,WSSDS}",
                    "TDP{BF16,FP16}PS", "TDPB{SS,SU,US,UU}D"};
 
@@ -254,6 +274,8 @@ TEST_CASE("each machine has what its instruction set lists") {
   check_names("cdna1", 1300, cdna1);
   check_names("cdna2", 1300, cdna2);
   check_names("cdna3", 1300, cdna3);
+  check_names("rdna3", 1300, rdna3);
+  check_names("rdna4", 1300, rdna4);
   check_names("tpu", 1300, {"mxu.bf16"});
   check_names("x86", 1300, x86);
 }
@@ -334,6 +356,11 @@ TEST_CASE("aliases and suffixes lead to the machine they compute like") {
     REQUIRE(found);
     CHECK(found->arch == page);
   }
+  for (const std::string_view name :
+       {"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151"})
+    CHECK(find_instruction(name, "v_dot2_f32_f16")->arch == "rdna3");
+  for (const std::string_view name : {"gfx1200", "gfx1201"})
+    CHECK(find_instruction(name, "v_dot2_f32_f16")->arch == "rdna4");
   for (const std::string_view unknown : {"sm_91", "sm_9", "sm_90b", "90a", "", "SM_90", "cdna3a"}) {
     INFO(unknown);
     CHECK_FALSE(find_instruction(unknown, f16));

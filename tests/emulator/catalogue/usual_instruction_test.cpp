@@ -26,6 +26,8 @@ TEST_CASE("the usual instruction is the newest unit's with the longest K") {
         "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16");
   CHECK(usual_instruction("sm_100", half)->family == emulator::Family::tcgen05);
   CHECK(usual_instruction("cdna3", half)->family == emulator::Family::mfma);
+  CHECK(name_of(usual_instruction("rdna3", half)) == "v_wmma_f32_16x16x16_f16");
+  CHECK(name_of(usual_instruction("rdna4", half)) == "v_wmma_f32_16x16x16_f16_w32");
   CHECK(name_of(usual_instruction("sm_90", {formats::e3m2, formats::e3m2, fp32})) == "none");
 }
 

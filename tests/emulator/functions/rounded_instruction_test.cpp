@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "emulator/functions/drawn_operands.hpp"
+#include "emulator/functions/function_digest.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 
@@ -105,6 +110,78 @@ TEST_CASE("suffixes flush, limit and fill") {
   CHECK(result("fma.rn.relu.f16", 0x3c00, 0x3c00, 0x3c00) == 0x4000);
   CHECK(result("add.f16", 0x7c01, 0) == 0x7fff);
   CHECK(result("add.rm.f64", 0x3ff0000000000000, 0xbff0000000000000) == 0x8000000000000000);
+  // Recorded on an H200, as are the NaNs below. Only a factor that is 0x7ff7 of either sign counts.
+  CHECK(result("fma.rn.oob.f16", 0x7ff7, 0x3c00, 0x3c00) == 0);
+  CHECK(result("fma.rn.oob.f16", 0x3c00, 0xfff7, 0x7e00) == 0);
+  CHECK(result("fma.rn.oob.relu.bf16", 0x7ff7, 0x7fff, 0x3f80) == 0);
+  CHECK(result("fma.rn.oob.f16", 0x7fff, 0x3c00, 0x3c00) == 0x7fff);
+  CHECK(result("fma.rn.oob.f16", 0x3c00, 0x3c00, 0x7ff7) == 0x7fff);
+}
+
+TEST_CASE("of several NaNs of FP64 the second operand's is given, then the third's") {
+  constexpr std::uint64_t x = 0x7ff0000000000102, y = 0xfff4000000000203, z = 0x7ff8000000000300,
+                          one = 0x3ff0000000000000, quiet = 0x0008000000000000;
+  const auto result = [](const char* name, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0) {
+    return evaluate(named(name), {a, b, c, 0});
+  };
+  for (const char* name : {"add.f64", "sub.rz.f64", "mul.rp.f64"}) {
+    INFO(name);
+    CHECK(result(name, x, y) == (y | quiet));
+    CHECK(result(name, x, one) == (x | quiet));
+  }
+  CHECK(result("div.rn.f64", x, y) == (x | quiet));
+  CHECK(result("fma.rn.f64", x, y, z) == (y | quiet));
+  CHECK(result("fma.rn.f64", x, one, z) == z);
+  CHECK(result("fma.rm.f64", x, one, one) == (x | quiet));
+}
+
+/// What `guardbit gpu validate --functions` reports of the device's results: of numbered inputs,
+/// which are the codes of what has one operand of at most 32 bits, else drawn ones.
+std::uint64_t digest_of(const RoundedInstruction& i, std::uint64_t inputs) {
+  const bool takes_codes = operands_of(i.operation) == 1 && formats::bits(i.format) <= 32;
+  std::uint64_t total = 0;
+  std::mutex mutex;
+  formats::parallel_for(inputs, 1 << 14, 0, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t number = begin; number < end; ++number) {
+      const auto operands =
+          takes_codes ? std::array<std::uint64_t, 4>{number} : drawn_operands(i.format, number);
+      const std::uint64_t result = evaluate(i, operands);
+      sum += emulator::function_digest_share(number,
+                                             static_cast<std::uint32_t>(result >> 32 ^ result));
+    }
+    const std::lock_guard lock(mutex);
+    total += sum;
+  });
+  return total;
+}
+
+/// Holds every instruction to the digest of that key in the recording, which is of so many inputs,
+/// or with 0 of all that were recorded.
+void compare_with_recorded(const char* key, std::uint64_t inputs) {
+  std::ifstream file(in_source("tests/golden/functions/rounded_instructions.json"));
+  const nlohmann::json recording = nlohmann::json::parse(file);
+  std::size_t found = 0;
+  for (const nlohmann::json& row : recording.at("functions")) {
+    const auto name = row.at("function").get<std::string>();
+    INFO(name);
+    const auto text = row.at(key).get<std::string>();
+    std::uint64_t recorded = 0;
+    std::from_chars(text.data(), text.data() + text.size(), recorded, 16);
+    CHECK(digest_of(named(name), inputs != 0 ? inputs : row.at("inputs").get<std::uint64_t>()) ==
+          recorded);
+    ++found;
+  }
+  CHECK(found == rounded_instructions().size());
+}
+
+TEST_CASE("instructions that round once give the hardware's results, in part") {
+  compare_with_recorded("first_digest", 1 << 14);
+}
+
+TEST_CASE("instructions that round once give the hardware's results for all recorded operands",
+          "[sweep]") {
+  compare_with_recorded("digest", 0);
 }
 
 /// Those of one FP32 operand are recorded over all codes.

@@ -193,9 +193,9 @@ Judge integers(const MatrixInstruction& instruction) {
                  });
   }
   // x86's saturating dot products end in one more S.
-  const bool satfinite =
-      has(instruction, ".satfinite") || (instruction.arch == "x86" && has(instruction, "VPDP") &&
-                                         std::string_view(instruction.name).ends_with("SDS"));
+  const bool satfinite = has(instruction, ".satfinite") || has(instruction, ".clamp") ||
+                         (instruction.arch == "x86" && has(instruction, "VPDP") &&
+                          std::string_view(instruction.name).ends_with("SDS"));
   return judge(instruction, satfinite ? "saturated" : "wrapped",
                [satfinite](const Vector& a, const Vector& b, const Scalar& c) {
                  return oracle::integer_dot(a, b, c, satfinite);
@@ -278,6 +278,19 @@ Judge cdna3(const MatrixInstruction& instruction) {
       true);
 }
 
+Judge rdna(const MatrixInstruction& instruction) {
+  oracle::RdnaRule rule;
+  rule.rdna3 = instruction.arch == "rdna3";
+  rule.result = oracle_format(instruction.d);
+  rule.swapped = has(instruction, "_w32");
+  rule.block = rule.rdna3 || has(instruction, "v_dot2") ? 2 : 4;
+  rule.group = is_narrow(instruction.a) ? 4 : 2;
+  return judge(instruction, "rdna " + std::to_string(rule.block) + (rule.swapped ? " swapped" : ""),
+               [rule](const Vector& a, const Vector& b, const Scalar& c) {
+                 return oracle::rdna_dot(rule, a, b, c);
+               });
+}
+
 }  // namespace
 
 oracle::FormatParameters oracle_format(const formats::Format& format) {
@@ -301,6 +314,7 @@ Judge judge_of(const MatrixInstruction& instruction) {
   if (instruction.arch == "cdna1") return cdna1(instruction);
   if (instruction.arch == "cdna2") return cdna2(instruction);
   if (instruction.arch == "cdna3") return cdna3(instruction);
+  if (instruction.arch.starts_with("rdna")) return rdna(instruction);
   if (!instruction.arch.starts_with("sm_"))
     throw std::invalid_argument("no rule: " + text_of(instruction));
   if (instruction.scale.count != 0) return scaled(instruction);

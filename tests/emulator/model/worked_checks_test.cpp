@@ -127,6 +127,11 @@ TEST_CASE("one probe tells the machines apart") {
       {"cdna2", "v_mfma_f32_32x32x4f16", 0},
       {"cdna3", "v_mfma_f32_32x32x8_f16", -0.5},
       {"cdna3", "v_mfma_f32_16x16x32_bf8_bf8", -1},
+      {"rdna3", "v_wmma_f32_16x16x16_f16", -1.875},
+      {"gfx1100", "v_wmma_f32_16x16x16_bf16", -1.875},
+      {"rdna4", "v_wmma_f32_16x16x16_f16_w32", -1},
+      {"gfx1201", "v_wmma_f32_16x16x16_bf16_w64", -1},
+      {"rdna4", "v_dot4_f32_bf8_bf8", -1.5},
   };
   for (const Answer& answer : answers) {
     INFO(answer.arch << " " << answer.name);
@@ -197,6 +202,66 @@ TEST_CASE("CDNA1 keeps subnormals, CDNA2 flushes them") {
   // A zero operand keeps its sign: -0 + (-0).
   CHECK(flushing.codes({0x8000, 0x8000, 0x8000, 0x8000}, {0x3C00, 0x3C00, 0x3C00, 0x3C00},
                        0x80000000) == 0x80000000);
+}
+
+// ---- NUMERICS 4.2
+// ---------------------------------------------------------------------------------
+
+TEST_CASE("RDNA3 subtracts by inverting bits, RDNA4 does not") {
+  const Unit rdna3("rdna3", "v_dot2_f32_f16"), rdna4("rdna4", "v_dot2_f32_f16");
+  CHECK(rdna3({1, 1}, {1, 1}, -2) == rdna3.result(p2(-23)));
+  CHECK(rdna4({1, 1}, {1, 1}, -2) == 0);
+  CHECK(rdna3({1, -1}, {1, 1}, 0) == rdna3.result(-p2(-24)));
+  CHECK(rdna4({1, -1}, {1, 1}, 0) == 0);
+  // The sign of a zero addend decides which of the two is inverted.
+  CHECK(rdna3.codes({0x3C00, 0xBC00}, {0x3C00, 0x3C00}, 0x80000000) == rdna3.result(p2(-24)));
+}
+
+TEST_CASE("RDNA4 floors an addend beside larger products, and drops one below the grid") {
+  const Unit rdna3("rdna3", "v_dot2_f32_f16"), rdna4("rdna4", "v_dot2_f32_f16");
+  CHECK(rdna4({2048, 2048}, {2048, -2048}, -2.0625) == rdna4.result(-2.25));
+  CHECK(rdna4({2048, 2048}, {2048, -2048}, -p2(-20)) == 0);
+  CHECK(rdna3({2048, 2048}, {2048, -2048}, -p2(-20)) == rdna3.result(0.25));
+  // On the grid of the smallest numbers even a subnormal addend counts.
+  const Unit brain("rdna4", "v_dot2_f32_bf16");
+  CHECK(brain({p2(-51), p2(-51)}, {p2(-51), -p2(-51)}, -p2(-149)) == brain.result(-p2(-126)));
+}
+
+TEST_CASE("RDNA4 takes k in another order in waves of 32") {
+  const Unit w32("rdna4", "v_wmma_f32_16x16x16_f16_w32"),
+      w64("rdna4", "v_wmma_f32_16x16x16_f16_w64");
+  const Values a = {4096, 0, 0, 0, 1, 0, 0, 0, 4096}, b = {4096, 0, 0, 0, 1, 0, 0, 0, -4096};
+  CHECK(w32(a, b, 0) == w32.result(1));
+  CHECK(w64(a, b, 0) == 0);
+}
+
+TEST_CASE("RDNA narrows after every step: F16 is rounded, BF16 is cut") {
+  const Values a = {1, 1}, b = {p2(-8), p2(-9)};
+  const Values half = {p2(-11), p2(-12)};
+  for (const auto& [arch, suffix] : {std::pair{"rdna3", ""}, std::pair{"rdna4", "_w64"}}) {
+    INFO(arch);
+    const Unit brain(arch, std::string("v_wmma_bf16_16x16x16_bf16") + suffix);
+    CHECK(brain(a, b, 1) == brain.result(1));
+    const Unit f16(arch, std::string("v_wmma_f16_16x16x16_f16") + suffix);
+    CHECK(f16(a, half, 1) == f16.result(1 + p2(-10)));
+    // A second block of the same products would carry a sum that was not narrowed further.
+    Values twice = {1, 1, 0, 0, 1, 1}, more = {p2(-12), 0, 0, 0, p2(-12), p2(-12)};
+    CHECK(f16(twice, more, 1) == f16.result(1));
+  }
+}
+
+TEST_CASE("RDNA's NaNs say where they come from") {
+  const Unit rdna4("rdna4", "v_dot2_f32_f16"), fp8("rdna4", "v_dot4_f32_bf8_bf8");
+  const Unit half("rdna3", "v_wmma_f16_16x16x16_f16"), brain("rdna3", "v_wmma_bf16_16x16x16_bf16");
+  const std::uint64_t factor = 0xFFC00A3D, invalid = 0xFFC00000;
+  CHECK(rdna4.codes({0x7E01, 0x7C00}, {0x3C00, 0}, 0x7FC12345) == factor);
+  CHECK(rdna4.codes({0x3C00, 0x7C00}, {0x3C00, 0}, 0x7FC12345) == invalid);
+  CHECK(rdna4.codes({0x3C00, 0x3C00}, {0x3C00, 0}, 0x7F812345) == 0x7FC12345);
+  CHECK(rdna4.codes({0x3C00, 0x7C00}, {0x3C00, 0x3C00}, 0xFF800000) == invalid);
+  CHECK(fp8.codes({0x7C, 0, 0, 0}, {0, 0, 0, 0}, 0) == factor);
+  CHECK(half.codes({0x7E01}, {0x3C00}, 0) == 0xFE3D);
+  CHECK(brain.codes({0x7FC1}, {0x3F80}, 0) == 0xFFFD);
+  CHECK(half.codes({0x7C00}, {0}, 0) == 0xFE00);
 }
 
 // ---- The questions of section 2

@@ -246,8 +246,8 @@ TEST_CASE("Replay: two batch sizes part where an operator cuts its work otherwis
     return file.write(call("aten.sum.dim_IntList", operand + ", [1]", sums));
   };
   RecordingFile few("batch_4"), many("batch_300");
-  const auto a = emulator::replay::read_recording(file_of(few, 4));
-  const auto b = emulator::replay::read_recording(file_of(many, 300));
+  auto a = emulator::replay::read_recording(file_of(few, 4));
+  auto b = emulator::replay::read_recording(file_of(many, 300));
   const auto comparison = emulator::replay::compare(a, b);
   REQUIRE(comparison.first);
   CHECK(comparison.first->is_of_other_size);
@@ -259,6 +259,11 @@ TEST_CASE("Replay: two batch sizes part where an operator cuts its work otherwis
   CHECK(why.rule.find("of [300, 5000] by vectors of 4") != std::string::npos);
   CHECK(why.remedy.find("batches of one size") == 0);
   CHECK(!emulator::replay::compare(a, a).first);
+  // Settings that a program has changed before the call.
+  a.calls[0].changed_flags["matmul_allow_tf32"] = "false";
+  b.calls[0].changed_flags["matmul_allow_tf32"] = "true";
+  CHECK(emulator::replay::difference_of(a, b, *comparison.first, of_a, of_b).remedy ==
+        "equal settings: matmul_allow_tf32 (false here, true there)");
 }
 
 TEST_CASE("Replay: damaged recordings are refused in one line") {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib.metadata
+import itertools
 import json
 import os
 import sys
@@ -34,7 +35,20 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=0, help="0: all")
     parser.add_argument("script", metavar="SCRIPT", nargs=1)
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
-    return parser.parse_args(arguments)
+    return parser.parse_args(with_report_alone(arguments))
+
+
+def with_report_alone(arguments: list[str]) -> list[str]:
+    """What follows a --report without = is not its file."""
+    found: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if not argument.startswith("--"):
+            return [*found, argument, *rest]
+        found.append("--report=-" if argument == "--report" else argument)
+        if "=" not in argument and argument not in ("--report", "--help"):
+            found.extend(itertools.islice(rest, 1))
+    return found
 
 
 def message(text: str) -> None:

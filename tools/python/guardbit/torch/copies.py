@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .gpu_tensor import GpuTensor
-from .session import Session, argument_of, doubt_of, inner_of, is_cuda, tensor_of, tensors_in
+from .session import Session, argument_of, doubt_of, elements_of, is_cuda, tensor_of, tensors_in
 from .unmodelled import Unmodelled
 
 aten = torch.ops.aten
@@ -19,7 +19,7 @@ def _converted(session: Session, source: Any, dtype: Any, func: Any) -> Any:
     status, plan, results, *_ = session.operators.answer(
         "aten._to_copy.default", [session.argument(source, kept)], {"dtype": str(dtype)}, None, None, None)
     if status == "data":
-        return source.inner
+        return source.elements
     if status != "exact":
         raise Unmodelled(str(func), plan)
     return tensor_of(results[0])
@@ -33,13 +33,13 @@ def to_copy(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str
     plain = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory", "non_blocking")}
     if not goes_to_gpu:
         session.leaves(func, source)
-        return aten._to_copy(inner_of(source), **plain)
+        return aten._to_copy(elements_of(source), **plain)
     if not isinstance(source, GpuTensor):
         return GpuTensor(aten._to_copy(source, **plain))
     if dtype == source.dtype:
-        return GpuTensor(aten._to_copy(source.inner, **plain), source.doubt)
+        return GpuTensor(aten._to_copy(source.elements, **plain), source.doubt)
     computed = _converted(session, source, dtype, func)
-    laid = aten.empty_like(source.inner, dtype=dtype, memory_format=kwargs.get("memory_format"))
+    laid = aten.empty_like(source.elements, dtype=dtype, memory_format=kwargs.get("memory_format"))
     return GpuTensor(laid.copy_(computed), source.doubt)
 
 
@@ -47,12 +47,12 @@ def copy_into(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[s
     target, source = args[:2]
     if not isinstance(target, GpuTensor):
         session.leaves(func, source)
-        target.copy_(inner_of(source))
+        target.copy_(elements_of(source))
         return target
     if isinstance(source, GpuTensor) and source.dtype != target.dtype:
-        target.inner.copy_(_converted(session, source, target.dtype, func))
+        target.elements.copy_(_converted(session, source, target.dtype, func))
     else:
-        target.inner.copy_(inner_of(source))
+        target.elements.copy_(elements_of(source))
     target.doubt = source.doubt if isinstance(source, GpuTensor) else None
     return target
 
@@ -64,13 +64,13 @@ def copy_lists(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 def to_number(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session.leaves(func, args[0])
-    return func(args[0].inner)
+    return func(args[0].elements)
 
 
 def is_equal(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for tensor in tensors_in(args):
         session.leaves(func, tensor)
-    return func(*[inner_of(x) for x in args])
+    return func(*[elements_of(x) for x in args])
 
 
 def arange(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -81,18 +81,23 @@ def arange(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def put_at(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """index_put. Values that are added: where each place has one, or two come to a zero, there is one sum."""
     if argument_of(func, args, kwargs, "accumulate"):
-        return session.without_model(func, args, kwargs, "values added at indices")
+        target, indices, values = (elements_of(x) for x in args[:3])
+        ones = torch.ones(values.shape, dtype=torch.int32)
+        counts = torch.zeros(target.shape, dtype=torch.int32).index_put_(indices, ones, accumulate=True)
+        if counts.numel() and int(counts.max()) > (1 if target.any() else 2):
+            return session.without_model(func, args, kwargs, "values added at indices that repeat")
     return session.moved(func, args, kwargs)
 
 
 def added_at(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """scatter_add: atomics; where no place is written to twice there is one sum."""
     target, dim, index = args[:3]
-    places = inner_of(index)
+    places = elements_of(index)
     counts = torch.zeros(target.shape, dtype=torch.int32).scatter_add_(dim, places, torch.ones(places.shape, dtype=torch.int32))
     most = int(counts.max()) if counts.numel() else 0
-    of_zeros = not bool(target.inner.any())
+    of_zeros = not bool(target.elements.any())
     if most > (2 if of_zeros and not torch.are_deterministic_algorithms_enabled() else 1):
         return session.without_model(func, args, kwargs, "atomics add in no fixed order")
     return session.moved(func, args, kwargs)
@@ -106,10 +111,10 @@ def counted(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str
 
 def greatest(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """topk: the numbers are told by their order alone; the places of equal ones are not known."""
-    values, places = func(*[inner_of(x) for x in args], **kwargs)
+    values, places = func(*[elements_of(x) for x in args], **kwargs)
     if torch.isnan(values).any() if values.is_floating_point() else False:
         return session.without_model(func, args, kwargs, "NaNs among the numbers")
-    source, dim = args[0].inner, argument_of(func, args, kwargs, "dim")
+    source, dim = args[0].elements, argument_of(func, args, kwargs, "dim")
     dim = -1 if dim is None else dim
     doubt = doubt_of(args, kwargs)
     is_told = True

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from . import generators
-from .gpu_tensor import GpuTensor, as_of_gpu, is_of_gpu
+from .gpu_tensor import GpuTensor, as_of_gpu, internals, is_of_gpu
 from .unmodelled import Unmodelled
 
 NAME, CAPABILITY, MULTIPROCESSORS, MEMORY = "NVIDIA H200", (9, 0), 132, 150_109_880_320
@@ -63,11 +63,11 @@ def _refused(what: str, reason: str) -> Any:
     return refuse
 
 
-class _Graph:
-    """A name for annotations; there is none to be had."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise Unmodelled("torch.cuda.CUDAGraph", "graphs of calls")
+def _refused_class(what: str, reason: str) -> Any:
+    """A name for annotations and isinstance; there is none to be had."""
+    def refuse(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        raise Unmodelled(what, reason)
+    return type(what.rpartition(".")[-1], (), {"__new__": refuse})
 
 
 def _named(name: str, function: Any) -> Any:
@@ -122,7 +122,7 @@ def install() -> None:
         "initial_seed": lambda: generators.default.seed_, "get_rng_state": _rng_state, "set_rng_state": _set_rng_state,
         "get_rng_state_all": lambda: [_rng_state()], "set_rng_state_all": lambda states: _set_rng_state(states[0]),
         "default_generators": (generators.default,), "_is_in_bad_fork": lambda: False, "current_blas_handle": zero,
-        "CUDAGraph": _Graph, "graph": _refused("torch.cuda.graph", "graphs of calls"),
+        "CUDAGraph": _refused_class("torch.cuda.CUDAGraph", "graphs of calls"), "graph": _refused("torch.cuda.graph", "graphs of calls"),
         "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "graphs of calls"),
     }
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached",
@@ -136,10 +136,8 @@ def install() -> None:
             setattr(cuda.memory, name, value)
         if hasattr(cuda.random, name):
             setattr(cuda.random, name, value)
-    torch.amp.autocast_mode.torch.cuda.is_available = cuda.is_available
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.Generator = generators.Generator
-    torch.random.default_generator = torch.default_generator
     torch.Tensor.pin_memory = lambda self, *args, **kwargs: self
     torch.Tensor.is_pinned = lambda self, *args, **kwargs: False
     torch.Tensor.record_stream = nothing
@@ -148,7 +146,7 @@ def install() -> None:
                         "current_accelerator": lambda *a, **k: torch.device("cuda"), "set_device_index": nothing}.items():
         setattr(accelerator, name, value)
     torch.compile = _refused("torch.compile", "compiled programs are not modelled")
-    torch.nn.DataParallel = _refused("torch.nn.DataParallel", "one device is modelled")
+    torch.nn.DataParallel = _refused_class("torch.nn.DataParallel", "one device is modelled")
     if hasattr(torch.distributed, "init_process_group"):
         torch.distributed.init_process_group = _refused("torch.distributed.init_process_group", "one device is modelled")
     install_lists()
@@ -167,11 +165,11 @@ def install_files() -> None:
     torch.serialization.register_package(
         0, lambda storage: "cuda:0" if is_of_gpu(storage) else None,
         lambda storage, location: as_of_gpu(storage) if location.startswith("cuda") else None)
-    plain = torch._utils._rebuild_tensor
+    plain = internals._utils._rebuild_tensor
 
     def rebuilt(storage: Any, offset: Any, size: Any, stride: Any) -> Any:
         tensor = plain(storage, offset, size, stride)
         untyped = storage._untyped_storage if hasattr(storage, "_untyped_storage") else storage
         return GpuTensor(tensor) if is_of_gpu(untyped) else tensor
 
-    torch._utils._rebuild_tensor = rebuilt
+    internals._utils._rebuild_tensor = rebuilt

@@ -30,7 +30,8 @@ class GpuGenerator(torch._C.Generator):
 
     @staticmethod
     def __new__(cls, seed: int = 67280421310721) -> Any:
-        self = torch._C.Generator.__new__(cls, device="cpu")
+        make: Any = torch._C.Generator.__new__
+        self = make(cls, device="cpu")
         self.seed_, self.offset = seed, 0
         _by_address[self._cdata] = weakref.ref(self)
         return self
@@ -39,7 +40,7 @@ class GpuGenerator(torch._C.Generator):
         pass
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         return torch.device("cuda", 0)
 
     def manual_seed(self, seed: int) -> GpuGenerator:

@@ -8,26 +8,30 @@ from typing import Any
 
 import torch
 
+# With all that its stubs do not say.
+internals: Any = torch
+
 
 class GpuTensor(torch.Tensor):
     """A tensor of the modelled GPU. Operators on it are computed by `GpuTensor.compute`, which the session sets."""
 
-    inner: torch.Tensor
+    elements: torch.Tensor
     # The operator that has no model and that these elements depend on.
     doubt: str | None
 
     compute: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor, doubt: str | None = None) -> Any:
+    def __new__(cls, elements: torch.Tensor, doubt: str | None = None) -> Any:
         return torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype, device="cuda:0")
+            cls, elements.shape, strides=elements.stride(), storage_offset=elements.storage_offset(), dtype=elements.dtype,
+            device=torch.device("cuda:0"))
 
-    def __init__(self, inner: torch.Tensor, doubt: str | None = None) -> None:
-        self.inner = inner
+    def __init__(self, elements: torch.Tensor, doubt: str | None = None) -> None:
+        self.elements = elements
         self.doubt = doubt
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__: Any = torch._C._disabled_torch_function_impl
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -36,14 +40,22 @@ class GpuTensor(torch.Tensor):
     # What reads the memory of a tensor of the class torch.Tensor.
 
     def data_ptr(self) -> int:
-        return int(self.inner.data_ptr())
+        return int(self.elements.data_ptr())
 
     def untyped_storage(self) -> Any:
-        storage = self.inner.untyped_storage()
+        storage = self.elements.untyped_storage()
         return as_of_gpu(storage)
 
     def tolist(self) -> Any:
         return self.detach().cpu().tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        if force:
+            return self.detach().cpu().numpy()
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.numpy()
 
     def is_shared(self) -> bool:
         return True
@@ -65,11 +77,11 @@ class GpuTensor(torch.Tensor):
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.")
         with torch.no_grad():
-            storage = self.inner.untyped_storage()
+            storage = self.elements.untyped_storage()
             if storage._cdata not in memo:
                 memo[storage._cdata] = storage.clone()
-            inner = torch.empty(0, dtype=self.dtype).set_(memo[storage._cdata], self.inner.storage_offset(), self.shape, self.stride())
-            result = GpuTensor(inner, self.doubt)
+            elements = torch.empty(0, dtype=self.dtype).set_(memo[storage._cdata], self.elements.storage_offset(), self.shape, self.stride())
+            result = GpuTensor(elements, self.doubt)
         if self.requires_grad:
             result.requires_grad_()
         if getattr(self, "_is_param", False):
@@ -81,14 +93,14 @@ class GpuTensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         storage = torch.storage.TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
-        whole: Any = (torch._utils._rebuild_tensor_v2, (storage, self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, {}))
+        whole: Any = (internals._utils._rebuild_tensor_v2, (storage, self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, {}))
         if not getattr(self, "_is_param", False):
             return whole
         plain = self.detach()
-        return (torch._utils._rebuild_parameter, (plain, self.requires_grad, {}))
+        return (internals._utils._rebuild_parameter, (plain, self.requires_grad, {}))
 
 
-_plain_data = torch.Tensor.data
+_plain_data = internals.Tensor.data
 
 
 def _get_data(self: GpuTensor) -> Any:
@@ -99,10 +111,10 @@ def _set_data(self: GpuTensor, other: Any) -> None:
     if not isinstance(other, GpuTensor):
         raise RuntimeError("a tensor of the GPU takes data of the GPU only")
     _plain_data.__set__(self, other)
-    self.inner, self.doubt = other.inner, other.doubt
+    self.elements, self.doubt = other.elements, other.doubt
 
 
-GpuTensor.data = property(_get_data, _set_data)
+setattr(GpuTensor, "data", property(_get_data, _set_data))
 
 
 # Storages that stand for the GPU's, by their address in PyTorch; each entry keeps its storage alive.
@@ -121,7 +133,7 @@ def is_of_gpu(storage: Any) -> bool:
 
 def printed(tensor: GpuTensor) -> str:
     """As PyTorch prints a tensor of the GPU."""
-    text = torch._tensor_str._str(tensor.inner.detach())
+    text = internals._tensor_str._str(tensor.elements.detach())
     body = text[: -1]
     for ending in (f", dtype={tensor.dtype}", f", size={tuple(tensor.shape)}"):
         body = body.removesuffix(ending)

@@ -13,7 +13,7 @@ import torch
 
 from .. import Error
 from .._core import version
-from . import copies, cuda, fused_attention, generators
+from . import composed, copies, cuda, fused_attention, generators
 from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
 from .gpu_tensor import GpuTensor
 from .recording.against import Against, Differs
@@ -22,7 +22,7 @@ from .recording.recorder import Recorder
 from .session import Session, is_gpus
 from .unmodelled import Unmodelled, set_script
 
-_ = copies
+_ = composed, copies
 
 
 def prepare(driver: Any) -> list[Any]:
@@ -37,8 +37,8 @@ def prepare(driver: Any) -> list[Any]:
     return [fused_attention.install()]
 
 
-def elements_of(tensor: Any) -> Any:
-    return (tensor.inner if isinstance(tensor, GpuTensor) else tensor).detach()
+def stored_elements(tensor: Any) -> Any:
+    return (tensor.elements if isinstance(tensor, GpuTensor) else tensor).detach()
 
 
 class PredictedRecorder(Recorder):
@@ -54,13 +54,13 @@ class PredictedRecorder(Recorder):
         return None if known is None else (known.seed_, known.offset)
 
     def elements(self, value: Any) -> Any:
-        return elements_of(value)
+        return stored_elements(value)
 
 
 def run(script: str, arguments: list[str], options: argparse.Namespace, driver: Any) -> int:
     kept = prepare(driver)
     try:
-        against = Against(options.against, elements_of, lambda value: is_gpus(*value)) if options.against else None
+        against = Against(options.against, stored_elements, lambda value: is_gpus(*value)) if options.against else None
         session = Session(options.threads, options.book, options.unmodelled, options.guesses)
     except (Error, ValueError, OSError) as error:
         return refuse(str(error))

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .. import _core
 from . import generators
 from .forms import form_of
-from .gpu_tensor import GpuTensor
+from .gpu_tensor import GpuTensor, internals
 from .run_report import Report
 from .unmodelled import Unmodelled
 
@@ -28,6 +28,8 @@ slice_copy split_copy split_with_sizes_copy squeeze_ squeeze_copy stack swapaxes
 tril_indices triu triu_ triu_indices unfold_copy unsqueeze_ unsqueeze_copy view_copy zero_ zeros zeros_like zero
 _foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy set_ equal index_put index_put_ bincount
 _has_compatible_shallow_copy_type record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
+pixel_shuffle pixel_unshuffle channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+replication_pad3d block_diag im2col adaptive_max_pool2d adaptive_max_pool3d aminmax count_nonzero isin
 """.split())
 
 # Operators whose handlers look at the form of the result.
@@ -68,11 +70,11 @@ def is_gpus(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in((*args, *kwargs.values())))
 
 
-def inner_of(value: Any) -> Any:
+def elements_of(value: Any) -> Any:
     if isinstance(value, GpuTensor):
-        return value.inner
+        return value.elements
     if isinstance(value, (list, tuple)):
-        return type(value)(inner_of(x) for x in value)
+        return type(value)(elements_of(x) for x in value)
     if isinstance(value, torch.device):
         return torch.device("cpu")
     if isinstance(value, torch._C.Generator):
@@ -82,7 +84,7 @@ def inner_of(value: Any) -> Any:
 
 def on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What PyTorch makes of the same call on the CPU's copies of the elements."""
-    return func(*[inner_of(x) for x in args], **{name: inner_of(x) for name, x in kwargs.items()})
+    return func(*[elements_of(x) for x in args], **{name: elements_of(x) for name, x in kwargs.items()})
 
 
 class Session(TorchDispatchMode):
@@ -167,7 +169,7 @@ class Session(TorchDispatchMode):
                 for tensor in tensors_in([value]):
                     if doubt and isinstance(tensor, GpuTensor):
                         tensor.doubt = doubt
-                    if isinstance(tensor, GpuTensor) and tensor.shape != tensor.inner.shape:
+                    if isinstance(tensor, GpuTensor) and tensor.shape != tensor.elements.shape:
                         self.reshape(tensor)
             return returned_arguments(func, args, kwargs)
         return self.wrapped(result, doubt)
@@ -175,7 +177,7 @@ class Session(TorchDispatchMode):
     @staticmethod
     def reshape(tensor: GpuTensor) -> None:
         """The sizes of its elements' tensor, which an operator has changed in place."""
-        torch.Tensor.data.__set__(tensor, GpuTensor(tensor.inner))
+        internals.Tensor.data.__set__(tensor, GpuTensor(tensor.elements))
 
     def wrapped(self, result: Any, doubt: str | None) -> Any:
         if isinstance(result, GpuTensor):
@@ -192,6 +194,8 @@ class Session(TorchDispatchMode):
         began = time.perf_counter()
         doubt = doubt_of(args, kwargs)
         name = str(func)
+        if any(x.is_complex() for x in tensors_in((*args, *kwargs.values()))):
+            return self.without_model(func, args, kwargs, "complex numbers")
         seed = offset = None
         generator = None
         if torch.Tag.nondeterministic_seeded in func.tags:
@@ -235,7 +239,7 @@ class Session(TorchDispatchMode):
 
     def argument(self, value: Any, kept: list[Any]) -> Any:
         if isinstance(value, torch.Tensor):
-            inner = value.inner if isinstance(value, GpuTensor) else value
+            inner: Any = value.elements if isinstance(value, GpuTensor) else value
             if inner.dtype == torch.uint64:
                 inner = inner.view(torch.int64)
             word = WORDS.get(inner.dtype)
@@ -266,14 +270,14 @@ class Session(TorchDispatchMode):
         for argument, value in also_changed:
             target = argument_of(func, args, kwargs, argument)
             if target is not None:
-                target.inner.copy_(tensor_of(value))
+                target.elements.copy_(tensor_of(value))
         if changed:
             position = 0
             for argument in changed:
                 value = argument_of(func, args, kwargs, argument)
                 for tensor in tensors_in(value if isinstance(value, (list, tuple)) else [value]):
                     if results[position] is not None:
-                        tensor.inner.copy_(tensor_of(results[position]))
+                        tensor.elements.copy_(tensor_of(results[position]))
                     tensor.doubt = tensor.doubt or doubt
                     position += 1
             return None
@@ -283,7 +287,7 @@ class Session(TorchDispatchMode):
                 computed = tensor_of(value)
                 if computed.dtype != target.dtype or computed.shape != target.shape:
                     return self.without_model(func, args, kwargs, "its result goes to a tensor of another type or shape")
-                target.inner.copy_(computed)
+                target.elements.copy_(computed)
                 target.doubt = target.doubt or doubt
             return returned_arguments(func, args, kwargs)
         return self.results_of(func, results, form, doubt)
@@ -297,6 +301,8 @@ class Session(TorchDispatchMode):
             if not isinstance(part, torch.Tensor):
                 return part
             value = rest.pop(0) if rest else None
+            if value is None and part.numel() == 0:
+                return GpuTensor(torch.empty(part.shape, dtype=part.dtype), doubt)
             if value is None:
                 raise Unmodelled(str(func), "a result has no model")
             computed = tensor_of(value)

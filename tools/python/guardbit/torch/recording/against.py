@@ -9,10 +9,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .contents import Recording
-from .recorder import UNLIMITED, is_left_out, is_past, written_arguments
-
-# Operators that write over what an argument held, which may be anything before.
-OVERWRITING = frozenset("fill_ zero_ copy_ normal_ uniform_ random_ bernoulli_ exponential_ log_normal_ geometric_ cauchy_ _foreach_copy_ _foreach_zero_".split())
+from .recorder import OVERWRITING, UNLIMITED, is_left_out, is_past, written_arguments
 
 # Arguments that go from attention to its backward, which may not be set.
 STATES = frozenset("philox_seed philox_offset rng_state unused logsumexp".split())
@@ -92,8 +89,7 @@ class Against:
         if recorded["op"] != str(func):
             raise Differs(f"call {self.compared + 1} is {func} here, {recorded['op']} in {self.recording.path}")
         for i, (argument, value) in enumerate(zip(func._schema.arguments, args)):
-            is_written = argument.alias_info is not None and argument.alias_info.is_write
-            if i < len(recorded.get("args", ())) and not (is_written and name in OVERWRITING) and argument.name not in STATES:
+            if i < len(recorded.get("args", ())) and not (i == 0 and name in OVERWRITING) and argument.name not in STATES:
                 self.compare(value, recorded["args"][i], f"{where}: {argument.name}", recorded, i, name, " before it")
         for key, value in kwargs.items():
             if key in recorded.get("kwargs", {}):

@@ -71,7 +71,7 @@ class Contents:
 
     def name(self, tensor: Any) -> str:
         """`tensor` is on the CPU and contiguous."""
-        data: Any = tensor.reshape(-1).view(torch.uint8).numpy().data if tensor.numel() else b""
+        data: Any = tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy().data if tensor.numel() else b""
         key = (tensor.dtype, tuple(tensor.shape), hashlib.blake2b(data, digest_size=20).digest())
         if key not in self.names:
             self.names[key] = f"t{len(self.entries)}"

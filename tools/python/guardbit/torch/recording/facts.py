@@ -31,7 +31,7 @@ def flags() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    found = {"torch": torch.__version__}
+    found: dict[str, str] = {"torch": str(torch.__version__)}
     for package, name in (("nvidia-cublas", "cublas"), ("nvidia-cudnn-cu13", "cudnn"), ("triton", "triton")):
         try:
             found[name] = importlib.metadata.version(package)

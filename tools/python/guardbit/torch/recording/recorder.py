@@ -6,7 +6,7 @@ allocations are left out. `guardbit replay FILE` computes the operators again.
 The file: tensors `t0`, `t1`, ... in safetensors, each content once; in `__metadata__`, `ops` is a JSON list of calls
 {"op", "args", "kwargs", "out"} in the order of execution. A tensor of a call is {"tensor", "shape", "stride",
 "offset", "device"}: stored contiguous, with the stride and offset (in elements) that it had. Inputs are as before the
-call, outputs as after it. A call may also have
+call, but for what is written over whole; outputs as after it. A call may also have
   step           the step that begins with it, where not every step is recorded
   written        {argument: tensors}: what the call left in arguments that are not among its outputs
   seed, philox_offset   the state of the device's generator before a call that draws from it
@@ -43,6 +43,10 @@ record_stream is_same_size _has_compatible_shallow_copy_type is_pinned
 # Arguments that these change without saying so in their schema.
 SILENTLY_WRITTEN = {"native_batch_norm": ("running_mean", "running_var"),
                     "cudnn_batch_norm": ("running_mean", "running_var")}
+# These write over what their first argument held, which may be anything before: the file has what it holds after.
+OVERWRITING = frozenset("""
+fill_ zero_ copy_ normal_ uniform_ random_ bernoulli_ exponential_ log_normal_ geometric_ cauchy_ _foreach_copy_ _foreach_zero_
+""".split())
 PRODUCTS = {"mm": (0, 1), "addmm": (1, 2)}
 UNLIMITED = 1 << 62
 
@@ -143,7 +147,8 @@ class Recorder(TorchDispatchMode):
         self.hook = register_optimizer_step_post_hook(
             lambda *_: self.end_step() if self.counts_optimizers else None)
         # What PyTorch computes in order to print a tensor is not the program's.
-        self.printer = printer = torch._tensor_str._str
+        printing: Any = getattr(torch, "_tensor_str")
+        self.printer = printer = printing._str
 
         def printed(*args: Any, **kwargs: Any) -> Any:
             self.is_printing = True
@@ -152,14 +157,14 @@ class Recorder(TorchDispatchMode):
             finally:
                 self.is_printing = False
 
-        torch._tensor_str._str = printed
+        printing._str = printed
         if self.profile:
             self.profile.__enter__()
 
     def close(self) -> None:
         """Writes the file."""
         self.hook.remove()
-        torch._tensor_str._str = self.printer
+        setattr(getattr(torch, "_tensor_str"), "_str", self.printer)
         if self.profile:
             self.profile.__exit__(None, None, None)
             self.add_kernels()
@@ -198,11 +203,13 @@ class Recorder(TorchDispatchMode):
             facts["step"] = self.recorded_step = self.steps
         self.add_flags(facts)
         sample = self.sample(name, args) if is_large else None
-        facts["args"] = [self.value(x, sample and sample.get(i)) for i, x in enumerate(args)]
+        later = 1 if name in OVERWRITING else 0
+        operands = [self.value(x, sample and sample.get(i + later)) for i, x in enumerate(args[later:])]
         facts["kwargs"] = {key: self.value(x) for key, x in kwargs.items()}
         draws = torch.Tag.nondeterministic_seeded in func.tags
         state = self.generator_state(kwargs.get("generator")) if draws else None
         result = self.run(call)
+        facts["args"] = [self.value(x) for x in args[:later]] + operands
         if state is not None and state != self.generator_state(kwargs.get("generator")):
             facts["seed"], facts["philox_offset"] = state
         facts["out"] = self.value(result, sample and sample["out"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.amp import autocast_mode
+from torch.amp.grad_scaler import GradScaler
 
 # What autocast of CUDA computes in FP32; of the second kind, with a result in FP32 where none is asked for.
 IN_FP32 = """
@@ -80,10 +81,10 @@ class CudaRules:
             for name in AS_THEY_ARE:
                 self.library.impl(name, torch.library.fallthrough_kernel, allow_override=True)
             self.library.impl("binary_cross_entropy", _banned, allow_override=True)
-        self.plain_autocast, self.plain_scaler = autocast_mode.autocast.__init__, torch.amp.GradScaler.__init__
+        self.plain_autocast, self.plain_scaler = autocast_mode.autocast.__init__, GradScaler.__init__
         if not torch.cuda.is_available():
             autocast_mode.autocast.__init__ = self._of_cpu(self.plain_autocast)
-            torch.amp.GradScaler.__init__ = self._of_cpu(self.plain_scaler)
+            GradScaler.__init__ = self._of_cpu(self.plain_scaler)
 
     @staticmethod
     def _of_cpu(plain: Any) -> Any:
@@ -97,5 +98,5 @@ class CudaRules:
         return of_cpu
 
     def end(self) -> None:
-        autocast_mode.autocast.__init__, torch.amp.GradScaler.__init__ = self.plain_autocast, self.plain_scaler
+        autocast_mode.autocast.__init__, GradScaler.__init__ = self.plain_autocast, self.plain_scaler
         self.library._destroy()

@@ -1,0 +1,110 @@
+"""Operators that PyTorch computes by others, or by a single rounding, and sums by atomics in which no place is written twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .gpu_tensor import GpuTensor
+from .session import Session, argument_of, doubt_of, elements_of
+
+aten = torch.ops.aten
+LEAST_NORMAL = 2.0**-126
+LEAST_DENOMINATOR = 1e-12
+
+
+def celu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    alpha = argument_of(func, args, kwargs, "alpha")
+    alpha = 1.0 if alpha is None else float(alpha)
+    return session.computed(aten.elu.default, (args[0], alpha, 1.0, 1.0 / alpha), {})
+
+
+def trace(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    diagonal = session.computed(aten.diagonal.default, (args[0],), {})
+    return session.computed(aten.sum.default, (diagonal,), {})
+
+
+def vdot(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return session.computed(aten.dot.default, args, kwargs)
+
+
+def prelu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x, weight = args
+    is_above = session.computed(aten.gt.Scalar, (x, 0), {})
+    return session.computed(aten.where.self, (is_above, x, session.computed(aten.mul.Tensor, (weight, x), {})), {})
+
+
+def prelu_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    gradient, x, weight = args
+    is_above = session.computed(aten.gt.Scalar, (x, 0), {})
+    of_x = session.computed(aten.where.self, (is_above, gradient, session.computed(aten.mul.Tensor, (weight, gradient), {})), {})
+    product = session.computed(aten.mul.Tensor, (x, gradient), {})
+    nothing = session.computed(aten.zeros_like.default, (product,), {})
+    return of_x, session.computed(aten.where.self, (is_above, nothing, product), {})
+
+
+def cross_entropy_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """binary_cross_entropy_backward."""
+    gradient, x, target = args[:3]
+    if x.dtype != torch.float32:
+        return session.without_model(func, args, kwargs, "other than FP32")
+    weight, reduction = (argument_of(func, args, kwargs, name) for name in ("weight", "reduction"))
+    above = session.computed(aten.mul.Tensor, (gradient, session.computed(aten.sub.Tensor, (x, target), {})), {})
+    below = session.computed(aten.mul.Tensor, (session.computed(aten.rsub.Scalar, (x, 1), {}), x), {})
+    result = session.computed(aten.div.Tensor, (above, session.computed(aten.clamp_min.default, (below, LEAST_DENOMINATOR), {})), {})
+    if weight is not None:
+        result = session.computed(aten.mul.Tensor, (result, weight), {})
+    is_mean = reduction in (None, 1)
+    return session.computed(aten.div.Scalar, (result, x.numel()), {}) if is_mean else result
+
+
+def index_add(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Where no place is written to twice each sum is one addition."""
+    target, _, index, source = args[:4]
+    places = elements_of(index).reshape(-1)
+    reason = None
+    if argument_of(func, args, kwargs, "alpha") not in (None, 1):
+        reason = "a factor"
+    elif places.numel() and int(torch.bincount(places.long()).max()) > 1:
+        reason = "atomics add in no fixed order"
+    elif any(has_subnormals(elements_of(x)) for x in (target, source)):
+        reason = "atomics with subnormal numbers"
+    return session.without_model(func, args, kwargs, reason) if reason else session.moved(func, args, kwargs)
+
+
+def has_subnormals(x: Any) -> bool:
+    return bool(x.dtype == torch.float32 and ((x != 0) & (x.abs() < LEAST_NORMAL)).any())
+
+
+def scatter_reduce(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The greatest and the least do not depend on the order."""
+    if argument_of(func, args, kwargs, "reduce") not in ("amax", "amin") or any(elements_of(x).isnan().any() for x in (args[0], args[3])):
+        return session.without_model(func, args, kwargs, "atomics add in no fixed order")
+    return session.moved(func, args, kwargs)
+
+
+def log_sigmoid(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The second result is a buffer that only the CPU fills."""
+    x = args[0]
+    kept: list[Any] = []
+    status, plan, results, *_ = session.operators.answer(str(func), [session.argument(x, kept)], {}, None, None, None)
+    if status != "exact":
+        return session.without_model(func, args, kwargs, plan)
+    form = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+    session.report.add(str(func), plan, 0.0, False)
+    return session.results_of(func, results[:1], form, doubt_of(args, kwargs)), GpuTensor(torch.empty(0, dtype=x.dtype))
+
+
+def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """median: of all elements a number alone; along a dimension its place, too, of which equal numbers have several."""
+    if func is not aten.median.default:
+        return session.without_model(func, args, kwargs, "which of equal numbers it takes")
+    return session.moved(func, args, kwargs)
+
+
+Session.specials.update({
+    "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
+    "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
+    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "median": middle,
+})
