@@ -86,6 +86,32 @@ def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["calls"] == {"aten.exp.default": 1}
 
 
+LOADER = """
+import torch
+torch.manual_seed(0)
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        return torch.randn(3) + i
+
+
+if __name__ == "__main__":
+    for x in torch.utils.data.DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2, pin_memory=DEVICE == "cuda"):
+        print(x.to(DEVICE).exp().cpu().sum(1).int().tolist(), x.tolist())
+"""
+
+
+def test_workers_of_a_loader_give_what_they_give_without_a_gpu(tmp_path):
+    on_gpu = run(script(tmp_path, LOADER.replace("DEVICE", "'cuda'")), folder=tmp_path)
+    assert on_gpu.returncode == 0 and on_gpu.stdout, on_gpu.stderr
+    plain = subprocess.run([sys.executable, script(tmp_path, LOADER.replace("DEVICE", "'cpu'"))], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert on_gpu.stdout == plain.stdout
+
+
 def test_methods_of_tensors_are_not_hidden(tmp_path):
     name = script(tmp_path, "import torch\nx = torch.arange(3.0, device='cuda')\ny = torch.Generator(device='cuda')\nprint(x.inner(x).item(), y.device)\n")
     result = run(name, folder=tmp_path)
