@@ -86,6 +86,40 @@ def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["calls"] == {"aten.exp.default": 1}
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name, least", [("attention", 8), ("batch_norms", 28), ("layers", 80), ("optimizers", 6), ("pointwise", 378), ("program_gpt", 175)])
+def test_recorded_calls_have_the_recorded_results(golden, name, least):
+    result = run("calls_of_recordings.py", str(golden / "operators" / f"{name}.safetensors"), folder=Path(__file__).parent)
+    counts = json.loads(result.stdout.splitlines()[-1])
+    assert result.returncode == 0 and counts["equal"] >= least and counts.keys() <= {"equal", "Unmodelled"}, result.stdout + result.stderr
+
+
+LOADER = """
+import torch
+torch.manual_seed(0)
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        return torch.randn(3) + i
+
+
+if __name__ == "__main__":
+    for x in torch.utils.data.DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2, pin_memory=DEVICE == "cuda"):
+        print(x.to(DEVICE).exp().cpu().sum(1).int().tolist(), x.tolist())
+"""
+
+
+def test_workers_of_a_loader_give_what_they_give_without_a_gpu(tmp_path):
+    on_gpu = run(script(tmp_path, LOADER.replace("DEVICE", "'cuda'")), folder=tmp_path)
+    assert on_gpu.returncode == 0 and on_gpu.stdout, on_gpu.stderr
+    plain = subprocess.run([sys.executable, script(tmp_path, LOADER.replace("DEVICE", "'cpu'"))], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert on_gpu.stdout == plain.stdout
+
+
 def test_methods_of_tensors_are_not_hidden(tmp_path):
     name = script(tmp_path, "import torch\nx = torch.arange(3.0, device='cuda')\ny = torch.Generator(device='cuda')\nprint(x.inner(x).item(), y.device)\n")
     result = run(name, folder=tmp_path)
@@ -120,6 +154,8 @@ for name, f, tensors in (
     ("median", lambda a: a.detach().median(), (x,)), ("count", lambda a: (a.detach() > 0).count_nonzero(1), (x,)),
     ("isin", lambda a: torch.isin(a.detach(), a.detach()[0]), (x,)), ("extremes", lambda a: torch.stack(a.detach().aminmax()), (x,)),
     ("greatest", lambda a: torch.zeros(8, 8, device=a.device).scatter_reduce(0, (a.detach() > 0).long(), a.detach(), "amax"), (x,)),
+    ("histogram", lambda a: torch.histc((a.detach() * 2).round(), 9, -4, 4), (x,)),
+    ("cumsum", lambda a: (a.detach() > 0).cumsum(1, dtype=torch.int32), (x,)),
     ("index_add", lambda a, b: a.index_add(0, index.to(a.device), b), (x, y[:3])),
     ("picked twice", lambda a: a[torch.tensor([1, 1, 5], device=a.device)] * 3, (x,)),
 ):
@@ -129,6 +165,9 @@ bce(p, t.cuda()).sum().backward()
 wide = y.double().requires_grad_()
 bce(wide, t.double()).sum().backward()
 print("binary_cross_entropy", float(((p.grad.cpu().double() - wide.grad) / wide.grad).abs().max()) < 4 * 2.0**-24)
+norm = torch.nn.BatchNorm1d(8).cuda()
+norm(x.cuda()).square().sum().backward()
+print("gradients of a norm alone", norm.weight.grad.shape == norm.bias.grad.shape == (8,))
 print(tuple(F.logsigmoid(x.cuda().requires_grad_()).shape), F.embedding_bag(index[None].cuda(), x.cuda(), mode="mean").shape == (1, 8))
 print(torch.allclose(x.cuda()[:, :6].trace().cpu(), x[:, :6].trace()), isinstance(torch.nn.Linear(1, 1), torch.nn.DataParallel))
 try:
@@ -142,7 +181,7 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     result = run(script(tmp_path, COMPOSED), folder=tmp_path)
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stderr
-    assert [line for line in lines[:-3] if not line.endswith(" True")] == [] and len(lines) == 19
+    assert [line for line in lines[:-3] if not line.endswith(" True")] == [] and len(lines) == 22
     assert lines[-3:] == ["(6, 8) True", "True False", "can't convert "]
 
 
@@ -150,6 +189,8 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     ("torch.zeros(3, device='cuda').index_add_(0, torch.tensor([1, 1], device='cuda'), torch.ones(2, device='cuda'))", "aten.index_add_.default"),
     ("torch.zeros(3, dtype=torch.complex64, device='cuda').exp()", "aten.exp.default"), ("torch.nn.DataParallel(torch.nn.Linear(1, 1))", "torch.nn.DataParallel"),
     ("torch.rand(3, 3, device='cuda').median(0)", "aten.median.dim"),
+    ("x = torch.ones(1, 1, 4, 8, dtype=torch.half, device='cuda')\nm = torch.ones(4, 4, dtype=torch.bool, device='cuda').tril(-1)\n"
+     "torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m)", "aten._scaled_dot_product_cudnn_attention.default"),
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
     ("torch.compile(lambda x: x)", "torch.compile"),

@@ -96,6 +96,23 @@ def log_sigmoid(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     return session.results_of(func, results[:1], form, doubt_of(args, kwargs)), GpuTensor(torch.empty(0, dtype=x.dtype))
 
 
+def histogram(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """histc: of whole numbers with a bin for each, no rounding decides."""
+    bins, low, high = (argument_of(func, args, kwargs, name) for name in ("bins", "min", "max"))
+    x = elements_of(args[0])
+    if None in (bins, low, high) or bins != high - low + 1 or (x.is_floating_point() and bool((x != x.round()).any())):
+        return session.without_model(func, args, kwargs, "bins with more than one whole number")
+    return session.given(func, args, kwargs, torch.histc(x.float(), bins, low, high).to(x.dtype), doubt_of(args, kwargs))
+
+
+def running_sum(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """cumsum: whole numbers have no order."""
+    dtype = kwargs.get("dtype") or args[0].dtype
+    if args[0].is_floating_point() or args[0].is_complex() or dtype.is_floating_point:
+        return session.modelled(func, args, kwargs)
+    return session.moved(func, args, kwargs)
+
+
 def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """median: of all elements a number alone; along a dimension its place, too, of which equal numbers have several."""
     if func is not aten.median.default:
@@ -106,5 +123,5 @@ def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 Session.specials.update({
     "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "median": middle,
+    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "median": middle, "cumsum": running_sum, "histc": histogram,
 })

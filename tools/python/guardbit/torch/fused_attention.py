@@ -12,13 +12,14 @@ import torch.nn.functional as F
 from . import generators
 from .forms import form_of
 from .gpu_tensor import GpuTensor
-from .session import Session, argument_of, doubt_of, is_gpus
+from .session import Session, argument_of, doubt_of, elements_of, is_gpus
 from .unmodelled import Unmodelled
 
 aten = torch.ops.aten
 HALVES = (torch.float16, torch.bfloat16)
 # As torch.nn.attention.SDPBackend numbers them.
 MATH, FLASH, EFFICIENT, CUDNN = 0, 1, 2, 3
+CUDNNS_HIDDEN = -65504.0
 
 
 def _needs_gradient(*tensors: Any) -> bool:
@@ -40,6 +41,14 @@ def _heads_fit(q: Any, k: Any, v: Any, grouped: bool, one_count: bool) -> bool:
     return bool(q.shape[1] % k.shape[1] == 0 and q.shape[1] % v.shape[1] == 0)
 
 
+def _mask_fits(mask: Any, q: Any, k: Any) -> bool:
+    if mask is None:
+        return True
+    if mask.requires_grad or mask.shape[-2] not in (1, q.shape[2]) or mask.shape[-1] not in (1, k.shape[2]):
+        return False
+    return mask.dim() == 2 or (mask.dim() == 4 and mask.shape[0] in (1, q.shape[0]) and mask.shape[1] in (1, q.shape[1]))
+
+
 def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, grouped: bool) -> bool:
     if not torch._C._get_cudnn_sdp_enabled() or q.dtype not in HALVES:
         return False
@@ -52,7 +61,7 @@ def _takes_cudnn(q: Any, k: Any, v: Any, mask: Any, dropout: float, grouped: boo
         return False
     if k.shape[2] == 1 or (dropout and q.shape[2] == 1):
         return False
-    return mask is None or mask.dim() in (2, 4)
+    return _mask_fits(mask, q, k)
 
 
 def _takes_flash(q: Any, k: Any, v: Any, mask: Any, causal: bool, grouped: bool) -> bool:
@@ -103,8 +112,9 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
         raise RuntimeError("No available kernel. Aborting execution.")
     mask = attn_mask
     if mask is not None and mask.dtype == torch.bool:
-        hidden = torch.zeros_like(mask, dtype=query.dtype)
-        mask = hidden.masked_fill(mask.logical_not(), -math.inf)
+        # PyTorch 2.11 hides keys from cuDNN by a finite number.
+        hidden = CUDNNS_HIDDEN if backend == CUDNN else -math.inf
+        mask = torch.where(mask.logical_not(), hidden, torch.scalar_tensor(0.0, dtype=query.dtype, device=mask.device))
     keeps_sums = _needs_gradient(query, key, value)
     if backend == CUDNN:
         return aten._scaled_dot_product_cudnn_attention(query, key, value, mask, keeps_sums, dropout_p, is_causal, False, scale=scale)[0]
@@ -138,7 +148,9 @@ def _whole(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A fused forward kernel: two results are computed; the others say how to go backward."""
     began = time.perf_counter()
-    query, key = (argument_of(func, args, kwargs, name) for name in ("query", "key"))
+    query, key, bias = (argument_of(func, args, kwargs, name) for name in ("query", "key", "attn_bias"))
+    if "cudnn" in str(func) and bias is not None and bool((elements_of(bias) <= CUDNNS_HIDDEN).all(-1).any()):
+        return session.without_model(func, args, kwargs, "a query whose keys are all masked, not measured")
     seed, offset = generators.default.seed_, generators.default.offset
     session.refresh_flags()
     kept: list[Any] = []
