@@ -224,6 +224,25 @@ TEST_CASE("a factor of an operand is rounded to its format before matrix units t
   }
 }
 
+TEST_CASE("a product of a machine is explained by its own instructions") {
+  Random random(95);
+  for (const std::string unit :
+       {"rdna3/v_wmma_f32_16x16x16_f16", "rdna4/v_wmma_f32_16x16x16_f16_w32",
+        "rdna4/v_wmma_f32_16x16x16_f16_w64", "cdna3/v_mfma_f32_16x16x16_f16",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}) {
+    INFO(unit);
+    GemmProblem x;
+    x.a = random_matrix(formats::fp16, 1, 24, 96, random, -1, 1);
+    x.b = random_matrix(formats::fp16, 1, 96, 24, random, -1, 1);
+    GemmCapture capture = recording_of(emulator::parse_plan(unit + " d=fp32", "test"), x);
+    capture.arch = unit.substr(0, unit.find('/'));
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    for (const emulator::PlanResult& found : result.plans)
+      CHECK(to_text(found.plan).starts_with(unit.substr(0, unit.find('/') + 1)));
+  }
+}
+
 void check_random_plans(std::uint64_t seed, int rounds) {
   Random random(seed);
   const std::vector<std::string> units = {
