@@ -25,6 +25,7 @@ class Aimer {
     const int result_bits =
         spec.result_fraction_bits != 0 ? spec.result_fraction_bits : dot->result.fraction_bits;
     result_bits_ = {result_bits, box.d.fraction_bits};
+    cut_bits_ = result_bits - dot->result.fraction_bits;
     kept_ = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : result_bits + 1;
     tails_ = {kept_, result_bits};
     length_ = static_cast<std::size_t>(spec.terms == 0 ? box.k : std::min(spec.terms, box.k));
@@ -51,6 +52,10 @@ class Aimer {
     block_.reset();
     if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
     first_ = draw_.place() / length_ * length_;
+    if (cut_bits_ > 0 && draw_.below(6) == 0) {
+      cut();
+      return std::move(q_);
+    }
     switch (draw_.below(10)) {
       case 9: through_blocks(); break;
       case 8: only_zeros(); break;
@@ -255,6 +260,27 @@ class Aimer {
     if (box_.has_addend && draw_.coin()) q_.c = formats::sign_mask(box_.c);
   }
 
+  /// A result that is the upper part of a wider number: the least one less half of the last bit of
+  /// that number, and terms at the last bits that a zero's exponent leaves, in one block.
+  void cut() {
+    const bool negative = draw_.coin();
+    const std::size_t shift = draw_.below(length_), stride = draw_.coin() ? 1 : length_ - 1;
+    const auto place = [&](std::size_t i) { return first_ + (i * stride + shift) % length_; };
+    if (length_ < 2 || first_ + length_ > q_.a.size()) return few_terms();
+    if (draw_.coin()) q_.c = formats::sign_mask(box_.c);
+    draw_.set_product(
+        q_, {.exact = true, .negative = negative, .exponent = least_result(), .at = place(0)});
+    draw_.set_product(q_, {.exact = draw_.coin(),
+                           .negative = !negative,
+                           .exponent = least_result() - cut_bits_ - 1,
+                           .at = place(1)});
+    for (std::size_t i = 2; i < std::min<std::size_t>(length_, 4); ++i)
+      draw_.set_product(q_, {.exact = true,
+                             .negative = draw_.coin(),
+                             .exponent = zero_ - tail() + draw_.between(-1, 1),
+                             .at = place(i)});
+  }
+
   void smallest_grid() {
     const int grid = draw_.coin() ? zero_ : least_result();
     const int depth = draw_.coin() ? 6 : 30;
@@ -296,6 +322,8 @@ class Aimer {
   std::optional<std::size_t> block_;
   std::size_t length_ = 1, first_ = 0;
   std::array<int, 2> result_bits_{};
+  /// bits of a wider number that its result lacks
+  int cut_bits_ = 0;
   /// bits below a large exponent where something is cut or rounded
   std::vector<int> tails_;
   bool staged_ = false;

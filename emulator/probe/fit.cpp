@@ -119,6 +119,7 @@ void fit_pairs(MatrixInstruction& instruction, const AnswersByTopic& training) {
 const std::vector<FieldPair>& confounded_pairs() {
   static const std::vector<FieldPair> pairs = {
       {&accumulator_field("kept_fraction_bits"), &accumulator_field("result_fraction_bits")},
+      {&accumulator_field("result_fraction_bits"), &accumulator_field("result")},
       {&accumulator_field("kept_fraction_bits"), &accumulator_field("addend_kept_fraction_bits")},
       {&accumulator_field("sum_kept_fraction_bits"),
        &accumulator_field("total_kept_fraction_bits")}};

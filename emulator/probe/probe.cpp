@@ -183,6 +183,23 @@ bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
   return false;
 }
 
+/// The same, of another structure that gives every answer if this one has none: the signs and
+/// payloads tell the structures apart. More questions then settle its fields.
+bool settle_nans_of_any(const BlackBox& box, Search& x, std::mt19937_64& random) {
+  if (settle_nans(box, x, random)) return true;
+  const Fitted first = x.fitted;
+  for (const MatrixInstruction& other : std::vector<MatrixInstruction>(x.equivalents)) {
+    x.fitted = {other, 0};
+    if (!settle_nans(box, x, random)) continue;
+    x.equivalents.clear();
+    for (int i = 0; i < most_distinguishing_rounds && ask_more(box, x, random); ++i)
+      x.fitted = refit(x.fitted, x.structures, x.training);
+    return true;
+  }
+  x.fitted = first;
+  return false;
+}
+
 ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Search& x) {
   ProbeReport report;
   report.a = box.a, report.b = box.b, report.c = box.c, report.d = box.d;
@@ -233,7 +250,7 @@ ProbeReport probe_as(const BlackBox& unit, std::uint64_t seed) {
   search(box, x, random);
   if (!unit.nans_alike && box.nans_alike && x.fitted.mismatches == 0) {
     box.nans_alike = false;
-    box.nans_alike = !settle_nans(box, x, random);
+    box.nans_alike = !settle_nans_of_any(box, x, random);
     take_nans_as(box, x);
   }
   return report_of(box, tree, x);

@@ -290,10 +290,17 @@ bool single_products(const MatrixInstruction& instruction) {
 std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnswer& tree) {
   std::vector<MatrixInstruction> instructions;
   const auto add = [&instructions](MatrixInstruction instruction, Summation summation) {
+    bool may_be_cut = summation == Summation::two_stage || summation == Summation::two_grids;
     for_dots(instruction, [&](Step& step) {
       step.spec.summation = summation;
       if (summation == Summation::fma_chain) step.spec.terms = 0;
+      may_be_cut = may_be_cut && step.result == formats::bf16;
     });
+    instructions.push_back(instruction);
+    if (!may_be_cut) return;
+    // BF16 as the upper half of FP32: no single field leads from one to the other.
+    for_dots(instruction,
+             [](Step& step) { step.spec.result_fraction_bits = formats::fp32.fraction_bits; });
     instructions.push_back(instruction);
   };
   const Source addend = box.has_addend ? Source::c : Source::positive_zero;
