@@ -205,4 +205,98 @@ Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& in
   return tensor_of_numbers(input.type, input.shape, all);
 }
 
+namespace {
+
+/// Images of classes, and for each pixel its class or `ignored`.
+struct ClassifiedImages {
+  std::size_t images = 0, choices = 0, pixels = 0;
+  std::vector<std::int64_t> classes;
+  std::vector<float> weights;
+
+  ClassifiedImages(const Tensor& input, const Tensor& target, const Tensor* weight,
+                   std::int64_t ignored) {
+    if (input.rank() != 4 || target.rank() != 3 || input.shape[0] != target.shape[0] ||
+        input.shape[2] != target.shape[1] || input.shape[3] != target.shape[2] ||
+        (weight != nullptr && weight->count() != input.shape[1]))
+      throw UnknownShape{"targets or weights for other images or classes"};
+    images = static_cast<std::size_t>(input.shape[0]);
+    choices = static_cast<std::size_t>(input.shape[1]);
+    pixels = static_cast<std::size_t>(input.shape[2] * input.shape[3]);
+    classes = places_of(target, input.shape[1], ignored);
+    if (weight != nullptr) weights = numbers_of(*weight);
+  }
+  float weight_of(std::int64_t choice) const {
+    return weights.empty() ? 1.0F : weights[static_cast<std::size_t>(choice)];
+  }
+  /// Where an image's pixel has the number of its class.
+  std::size_t place(std::size_t image, std::size_t pixel) const {
+    const auto choice = static_cast<std::size_t>(classes[image * pixels + pixel]);
+    return (image * choices + choice) * pixels + pixel;
+  }
+};
+
+}  // namespace
+
+ImageLikelihood image_likelihood(const Tensor& input, const Tensor& target, const Tensor* weight,
+                                 LossReduction reduction, std::int64_t ignored) {
+  const ClassifiedImages all(input, target, weight, ignored);
+  const NumberView numbers(input);
+  const InType in_type{input.type};
+  const float zero = 0;
+  if (reduction == LossReduction::none) {
+    std::vector<float> losses(all.classes.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (all.classes[i] == ignored) continue;
+      losses[i] =
+          -numbers[all.place(i / all.pixels, i % all.pixels)] * all.weight_of(all.classes[i]);
+    }
+    return {tensor_of_numbers(input.type, target.shape, losses),
+            tensor_of_numbers(input.type, {}, {&zero, 1})};
+  }
+  constexpr std::size_t threads = 1024, blocks_at_once = 128;
+  const std::size_t blocks =
+      std::max<std::size_t>((all.pixels + threads - 1) / threads / blocks_at_once, 1);
+  float loss = 0, total = 0;
+  for (std::size_t block = 0; block < all.images * blocks; ++block) {
+    const std::size_t image = block / blocks;
+    std::vector<float> losses(threads), totals(threads);
+    for (std::size_t i = block % blocks * threads; i < all.pixels; i += threads * blocks) {
+      for (std::size_t t = 0; t < threads && i + t < all.pixels; ++t) {
+        const std::int64_t choice = all.classes[image * all.pixels + i + t];
+        if (choice == ignored) continue;
+        const float number = numbers[all.place(image, i + t)], own = all.weight_of(choice);
+        losses[t] = input.type == formats::fp32 ? std::fma(-number, own, losses[t])
+                                                : losses[t] - in_type(number * own);
+        totals[t] += own;
+      }
+    }
+    total = in_type(total + in_type(sum_of_two_stages(totals)));
+    loss = in_type(loss + in_type(sum_of_two_stages(losses)));
+  }
+  if (reduction == LossReduction::mean) loss = loss / total;
+  ImageLikelihood result{std::nullopt, tensor_of_numbers(input.type, {}, {&total, 1})};
+  if (all.images * blocks <= 2) result.loss = tensor_of_numbers(input.type, {}, {&loss, 1});
+  return result;
+}
+
+Tensor image_likelihood_gradient(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                                 const Tensor* weight, LossReduction reduction,
+                                 std::int64_t ignored, const Tensor& total_weight) {
+  const ClassifiedImages all(input, target, weight, ignored);
+  const std::vector<float> gradients = numbers_of(gradient);
+  if (gradients.size() != (reduction == LossReduction::none ? all.classes.size() : 1))
+    throw UnknownShape{"gradients for another number of losses"};
+  const InType in_type{input.type};
+  float own = 0;
+  if (reduction == LossReduction::mean) own = -in_type(gradients[0] / numbers_of(total_weight)[0]);
+  if (reduction == LossReduction::sum) own = -gradients[0];
+  std::vector<float> results(static_cast<std::size_t>(input.count()));
+  for (std::size_t i = 0; i < all.classes.size(); ++i) {
+    if (all.classes[i] == ignored) continue;
+    if (reduction == LossReduction::none) own = -gradients[i];
+    results[all.place(i / all.pixels, i % all.pixels)] = all.weight_of(all.classes[i]) * own;
+  }
+  return tensor_of_numbers(input.type, input.shape, results);
+}
+
 }  // namespace guardbit::emulator::operators
