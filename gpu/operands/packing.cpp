@@ -90,6 +90,13 @@ PackedOperands pack(const TensorCoreInstruction& instruction, const ImageLayout&
   return packed;
 }
 
+std::vector<std::byte> pack_results(const TensorCoreInstruction& instruction,
+                                    const ImageLayout& layout, const Batch& batch) {
+  const int per_image = layout.executions_per_image;
+  return pack_operand(layout.d, layout.d_bytes, layout,
+                      (batch.executions + per_image - 1) / per_image, batch.d, instruction.d);
+}
+
 void unpack_results(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const std::vector<std::byte>& images, Batch& batch) {
   const auto stride = static_cast<std::size_t>(layout.d_bytes);

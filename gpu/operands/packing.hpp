@@ -19,6 +19,10 @@ struct PackedOperands {
 PackedOperands pack(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const Batch& batch);
 
+/// batch.d as the kernel writes it, image after image.
+std::vector<std::byte> pack_results(const TensorCoreInstruction& instruction,
+                                    const ImageLayout& layout, const Batch& batch);
+
 /// Reads batch.d from images that the kernel wrote.
 void unpack_results(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const std::vector<std::byte>& images, Batch& batch);

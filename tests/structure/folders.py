@@ -32,6 +32,7 @@ MOST_ENTRIES, MOST_FILES = 14, 25
 
 # Sources that have no header of their name, though they are no main program, command, experiment or test.
 WITHOUT_HEADER = {
+    "gpu/cuda/injection/kernel_groups.cpp": "stands for a file that is generated",
     "tools/gpu/without_cuda.cpp": "is command_gpu.cpp where there is no CUDA",
     "tools/benchmarks/benchmark_main.cpp": "is a main program",
     "tools/python/module.cpp": "is where the Python module begins",
@@ -59,7 +60,7 @@ COLLECTIONS = {
 MAIN = re.compile(r"^main\.cpp$")
 NAMED_FOR_ITS_ROLE = (
     (re.compile(r"^tools/commands/command_\w+\.cpp$"), "a command"),
-    (re.compile(r"^tools/gpu/(command|gpu)_\w+\.cpp$"), "a command"),
+    (re.compile(r"^tools/gpu/(questions/)?(command|gpu)_\w+\.cpp$"), "a command"),
     (re.compile(r"^experiments/suite/e\d\d_\w+\.cpp$"), "an experiment"),
 )
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)

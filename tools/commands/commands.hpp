@@ -33,16 +33,17 @@ void add_train(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_gpu(CLI::App& app, int& status);
+void add_screen(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
 void add_man(CLI::App& app, int& status);
 void add_help(CLI::App& app, int& status);
 
 /// In the order in which the help lists them.
 inline constexpr std::array commands = {
-    add_formats, add_show,       add_cast,     add_function,   add_list,    add_run,    add_verify,
-    add_replay,  add_gemm,       add_plan,     add_explain,    add_compare, add_probe,  add_trace,
-    add_scaler,  add_recipe,     add_quantize, add_experiment, add_train,   add_report, add_bench,
-    add_gpu,     add_completion, add_man,      add_help,
+    add_formats, add_show,   add_cast,       add_function,   add_list,    add_run,    add_verify,
+    add_replay,  add_gemm,   add_plan,       add_explain,    add_compare, add_probe,  add_trace,
+    add_scaler,  add_recipe, add_quantize,   add_experiment, add_train,   add_report, add_bench,
+    add_gpu,     add_screen, add_completion, add_man,        add_help,
 };
 
 /// What `main` does: reads the words that the program was started with, runs the command that they

@@ -14,6 +14,7 @@ void add_gpu(CLI::App& app, int& status) {
   add_gpu_list(*gpu, status);
   add_gpu_validate(*gpu, status);
   add_gpu_record(*gpu, status);
+  add_gpu_screen(*gpu, status);
   add_gpu_convert(*gpu, status);
   add_gpu_train(*gpu, status);
   add_gpu_probe_questions(*gpu, status);

@@ -13,6 +13,7 @@ void add_gpu_convert(CLI::App& gpu, int& status);
 void add_gpu_list(CLI::App& gpu, int& status);
 void add_gpu_validate(CLI::App& gpu, int& status);
 void add_gpu_record(CLI::App& gpu, int& status);
+void add_gpu_screen(CLI::App& gpu, int& status);
 void add_gpu_train(CLI::App& gpu, int& status);
 void add_gpu_probe_questions(CLI::App& gpu, int& status);
 

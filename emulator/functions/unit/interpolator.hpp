@@ -1,6 +1,5 @@
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -58,7 +57,9 @@ struct Place {
   std::uint32_t segment, offset;
 };
 constexpr Place place_of(const Interpolator& f, std::uint32_t fraction) {
-  const int rest_bits = fraction_bits - std::countr_zero(f.segments.size());
+  // Not std::countr_zero: nvcc 13.0 has no __builtin_ctzl in device code and, without a warning,
+  // compiles what depends on it to anything.
+  const int rest_bits = fraction_bits - (63 - __builtin_clzll(f.segments.size()));
   const std::uint32_t rest = fraction & ((1U << rest_bits) - 1);
   return {fraction >> rest_bits, rest_bits > offset_bits ? rest >> (rest_bits - offset_bits)
                                                          : rest << (offset_bits - rest_bits)};

@@ -12,6 +12,7 @@
 #include "emulator/functions/unit/quotients.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "gpu/cuda/function/instruction_kernel.hpp"
 #include "gpu/cuda/function/ptx_validation.hpp"
 
 // An instruction's kernel is text, which the driver compiles; the model's kernel has the
@@ -103,35 +104,6 @@ DeviceModel model_of(const std::string& name) {
   const std::vector<std::string> names = modelled_instructions();
   throw formats::Error("gpu",
                        formats::unknown_name("function", name, {names.begin(), names.end()}));
-}
-
-/// The text of a kernel that executes the instruction on arrays of operands, a thread each.
-std::string kernel_text(const std::string& name, const DeviceModel& model) {
-  const int bits = formats::bits(model.format);
-  const bool is_half = bits == 16;
-  const std::string type = is_half ? (model.is_packed ? "b32" : "b16") : bits == 64 ? "f64" : "f32";
-  const int bytes = is_half ? (model.is_packed ? 4 : 2) : bits / 8;
-  std::string text =
-      ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry compute(.param .u64 d, "
-      ".param .u64 x, .param .u64 y, .param .u64 z, .param .u32 count)\n{\n.reg .pred %p;\n"
-      ".reg .b32 %r<4>;\n.reg .b64 %a<8>;\n.reg ." +
-      type + " %v<4>;\n" +
-      "mov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %ntid.x;\nmov.u32 %r2, %tid.x;\n"
-      "mad.lo.u32 %r0, %r0, %r1, %r2;\nld.param.u32 %r3, [count];\nsetp.ge.u32 %p, %r0, %r3;\n"
-      "@%p ret;\nmul.wide.u32 %a7, %r0, " +
-      std::to_string(bytes) + ";\n";
-  const std::array<std::string, 3> parameters = {"x", "y", "z"};
-  std::string operands;
-  for (int i = 0; i < model.operands; ++i) {
-    const std::string n = std::to_string(i + 1), pointer = "%a" + n, value = "%v" + n;
-    text += "ld.param.u64 " + pointer + ", [" + parameters[static_cast<std::size_t>(i)] +
-            "];\nadd.u64 " + pointer + ", " + pointer + ", %a7;\nld.global." + type + " " + value +
-            ", [" + pointer + "];\n";
-    operands += ", " + value;
-  }
-  return text + name + " %v0" + operands +
-         ";\nld.param.u64 %a0, [d];\nadd.u64 %a0, %a0, %a7;\nst.global." + type +
-         " [%a0], %v0;\nret;\n}\n";
 }
 
 /// Numbers of a launch's inputs, and where they and the results are.
@@ -240,7 +212,7 @@ class InstructionOnDevice {
   InstructionOnDevice(const std::string& name, std::uint32_t at_once) : host_(model_of(name)) {
     check(cudaMallocManaged(&model_, sizeof *model_));
     *model_ = host_;
-    const std::string text = kernel_text(name, host_);
+    const std::string text = instruction_kernel({name, bits(), host_.operands, host_.is_packed});
     check(cudaLibraryLoadData(&library_, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     check(cudaLibraryGetKernel(&kernel_, library_, "compute"));
     const std::uint64_t bytes = std::uint64_t{at_once} * static_cast<unsigned>(bits()) / 8;
@@ -272,8 +244,16 @@ class InstructionOnDevice {
     launch_.count = count;
     draw<<<blocks(), block>>>(host_.format, host_.operands, launch_);
     std::uint32_t threads = host_.is_packed ? (count + 1) / 2 : count;
-    void* arguments[] = {&launch_.results, &launch_.operands[0], &launch_.operands[1],
-                         &launch_.operands[2], &threads};
+    std::uint32_t first_input = 0, mask = ~0U;
+    void* places = nullptr;
+    void* arguments[] = {&launch_.results,
+                         &launch_.operands[0],
+                         &launch_.operands[1],
+                         &launch_.operands[2],
+                         &threads,
+                         &first_input,
+                         &mask,
+                         &places};
     check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel_), dim3(blocks()), dim3(block),
                            arguments, 0, nullptr));
     check(cudaGetLastError());

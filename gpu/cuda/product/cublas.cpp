@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <library_types.h>
 
+#include <cstring>
+
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 
@@ -19,7 +21,7 @@ using GemmEx = int (*)(Handle, int transa, int transb, int m, int n, int k, cons
                        cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type,
                        int ldc, int compute_type, int algorithm);
 constexpr int no_transpose = 0, default_algorithm = -1;
-constexpr int compute_16f = 64, compute_32f = 68, compute_32f_fast_tf32 = 77;
+constexpr int compute_16f = 64, compute_32f = 68, compute_64f = 70, compute_32f_fast_tf32 = 77;
 
 struct Library {
   std::string name;
@@ -50,7 +52,14 @@ std::optional<cudaDataType> data_type(const formats::Format& f) {
   if (f == formats::fp16) return CUDA_R_16F;
   if (f == formats::bf16) return CUDA_R_16BF;
   if (f == formats::tf32 || f == formats::fp32) return CUDA_R_32F;
+  if (f == formats::fp64) return CUDA_R_64F;
   return std::nullopt;
+}
+
+/// Never unloaded: a library with a CUDA context of its own does not survive that.
+const Library& library() {
+  static const Library instance;
+  return instance;
 }
 
 }  // namespace
@@ -63,36 +72,59 @@ std::string cublas_refusal(const emulator::MatrixInstruction& instruction, bool 
   return {};
 }
 
+CublasProduct::CublasProduct(const emulator::MatrixInstruction& instruction)
+    : a_(*data_type(instruction.a)), d_(*data_type(instruction.d)) {
+  const bool is_half = instruction.d == formats::fp16;
+  compute_ = is_half                          ? compute_16f
+             : instruction.a == formats::tf32 ? compute_32f_fast_tf32
+             : instruction.a == formats::fp64 ? compute_64f
+                                              : compute_32f;
+  const float one = 1;
+  const double wide_one = 1;
+  constexpr std::uint16_t half_one = 0x3C00;
+  if (is_half)
+    std::memcpy(one_, &half_one, sizeof half_one);
+  else if (instruction.a == formats::fp64)
+    std::memcpy(one_, &wide_one, sizeof wide_one);
+  else
+    std::memcpy(one_, &one, sizeof one);
+  if (library().handle == nullptr)
+    throw formats::Error("cuBLAS", "no libcublas.so.13 or libcublas.so.12 was found");
+  check_status(library().find<Create>("cublasCreate_v2")(&handle_), "cublasCreate");
+}
+
+void CublasProduct::accumulate_wide() {
+  if (compute_ != compute_16f) return;
+  const float one = 1;
+  std::memcpy(one_, &one, sizeof one);
+  compute_ = compute_32f;
+}
+
+CublasProduct::~CublasProduct() { library().find<Destroy>("cublasDestroy_v2")(handle_); }
+
+const std::string& CublasProduct::library_name() { return library().name; }
+
+bool CublasProduct::is_there() { return library().handle != nullptr; }
+
+void CublasProduct::multiply(const DeviceMatrices& x) const {
+  static const auto gemm = library().find<GemmEx>("cublasGemmEx");
+  const unsigned char zero[8] = {};
+  // Row-major A * B is column-major B * A.
+  check_status(gemm(handle_, no_transpose, no_transpose, x.n, x.m, x.k, one_, x.b,
+                    static_cast<cudaDataType>(a_), x.n, x.a, static_cast<cudaDataType>(a_), x.k,
+                    zero, x.d, static_cast<cudaDataType>(d_), x.n, compute_, default_algorithm),
+               "cublasGemmEx");
+}
+
 std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& instruction,
                                     const DeviceMatrices& x) {
-  // Never unloaded: a library with a CUDA context of its own does not survive that.
-  static const Library library;
-  if (library.handle == nullptr) return std::nullopt;
-  const auto gemm = library.find<GemmEx>("cublasGemmEx");
-  Handle handle = nullptr;
-  check_status(library.find<Create>("cublasCreate_v2")(&handle), "cublasCreate");
-  const bool half = instruction.d == formats::fp16;
-  const int compute = half                             ? compute_16f
-                      : instruction.a == formats::tf32 ? compute_32f_fast_tf32
-                                                       : compute_32f;
-  const float one = 1, zero = 0;
-  constexpr std::uint16_t half_one = 0x3C00, half_zero = 0;
-  // Row-major A * B is column-major B * A.
-  const auto multiply = [&] {
-    return gemm(handle, no_transpose, no_transpose, x.n, x.m, x.k,
-                half ? static_cast<const void*>(&half_one) : &one, x.b, *data_type(instruction.b),
-                x.n, x.a, *data_type(instruction.a), x.k,
-                half ? static_cast<const void*>(&half_zero) : &zero, x.d, *data_type(instruction.d),
-                x.n, compute, default_algorithm);
-  };
-  check_status(multiply(), "cublasGemmEx");
+  if (!CublasProduct::is_there()) return std::nullopt;
+  const CublasProduct product(instruction);
+  product.multiply(x);
   DeviceTimer timer;
   timer.start();
-  const int status = multiply();
-  const double seconds = timer.stop();
-  library.find<Destroy>("cublasDestroy_v2")(handle);
-  check_status(status, "cublasGemmEx");
-  return CublasRun{library.name, seconds};
+  product.multiply(x);
+  return CublasRun{CublasProduct::library_name(), timer.stop()};
 }
 
 }  // namespace guardbit::gpu

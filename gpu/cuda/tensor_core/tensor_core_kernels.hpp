@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "formats/support/error.hpp"
+#include "gpu/cuda/tensor_core/screen_log.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
 
 // The table of kernels that the generator of wrappers (gpu/wrappers) writes.
@@ -21,6 +22,15 @@ struct DeviceImages {
   int images = 0;
   /// of one image
   int a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;
+
+  // A screening (gpu/cuda/screening/): `workers` warps or warpgroups take every image so many times
+  // and compare the results with `expected`, images like d; d is scratch memory for each worker
+  // then.
+  const void* expected = nullptr;
+  ScreenLog* log = nullptr;
+  int workers = 0, repetitions = 1;
+  /// only where faults are compiled in (launch.cuh)
+  const Fault* fault = nullptr;
 };
 
 using Kernel = void (*)(const DeviceImages&);

@@ -20,7 +20,7 @@
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/gpu/provenance.hpp"
-#include "tools/gpu/questions_report.hpp"
+#include "tools/gpu/questions/questions_report.hpp"
 
 namespace guardbit::tools {
 

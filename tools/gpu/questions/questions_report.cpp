@@ -1,4 +1,4 @@
-#include "tools/gpu/questions_report.hpp"
+#include "tools/gpu/questions/questions_report.hpp"
 
 #include <cstdint>
 #include <iostream>
