@@ -39,12 +39,18 @@ std::vector<float> squared_losses(const ElementLoss& loss, const NumberView& inp
 }
 
 /// -t log(x) - (1 - t) log(1 - x), with logarithms not below -100.
-std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets) {
+std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets,
+                                   const InType& in_type) {
   std::vector<float> all(inputs.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float of_rest = std::max(cuda_math::log1pf(HostNumber(-inputs[i])).number(), -100.0F);
     const float of_input = std::max(log_of(inputs[i]), -100.0F);
-    all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
+    if (in_type.type == formats::fp32) {
+      all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
+    } else {
+      const float rest = in_type(in_type(targets[i] - 1) * in_type(of_rest));
+      all[i] = rest - in_type(targets[i] * in_type(of_input));
+    }
   }
   return all;
 }
@@ -91,10 +97,10 @@ LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tens
                         LossReduction reduction, const Machine& machine, int threads) {
   const NumberView inputs(input), targets(target);
   const InType in_type{input.type};
-  std::vector<float> all = loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets)
-                           : loss.kind == Kind::logits
-                               ? logit_losses(loss, inputs, targets, in_type)
-                               : squared_losses(loss, inputs, targets, in_type);
+  std::vector<float> all =
+      loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets, in_type)
+      : loss.kind == Kind::logits      ? logit_losses(loss, inputs, targets, in_type)
+                                       : squared_losses(loss, inputs, targets, in_type);
   if (loss.weight != nullptr) {
     const std::vector<float> weights = numbers_of(*loss.weight);
     for (std::size_t i = 0; i < all.size(); ++i)

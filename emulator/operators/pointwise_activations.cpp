@@ -104,11 +104,12 @@ const std::array gradients = {
                 const Number s = expressions::logistic(gate);
                 return (((1 - s) * s) * dy) * x;
               }),
-    pointwise("logit_backward", "x / (y (1 - y)) where y is in p to q, else r",
-              [](Number dy, Number x, P p) {
-                return x < p.numbers[0] || x > p.numbers[1] ? Number(p.numbers[2])
-                                                            : dy / (x * (1 - x));
-              }),
+    choosing_in_fp32("logit_backward", "x / (y (1 - y)) where y is in p to q, else r",
+                     [](Number dy, Number x, P p) {
+                       return x < p.numbers[0] || x > p.numbers[1]
+                                  ? Number(p.numbers[2])
+                                  : computed_number(dy / (x * (1 - x)));
+                     }),
     choosing("hardshrink_backward", "-p <= y <= p: 0, else x",
              [](Number dy, Number x, P p) {
                return x >= -p.numbers[0] && x <= p.numbers[0] ? Number(0) : dy;

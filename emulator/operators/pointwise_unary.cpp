@@ -113,12 +113,12 @@ const std::array table = {
              [](Number x, P) -> Number {
                return is_nan(x) ? x : x < 0 ? Number(std::numbers::pi_v<float>) : Number(0);
              }),
-    pointwise("special_entr", "(-x) logf(x) above 0, 0 where x is 0, else -infinity",
-              [](Number x, P) -> Number {
-                if (is_nan(x)) return x;
-                if (x > 0) return -x * cuda_math::logf(x);
-                return x == 0 ? Number(0) : Number(-infinity);
-              }),
+    choosing_in_fp32("special_entr", "(-x) logf(x) above 0, 0 where x is 0, else -infinity",
+                     [](Number x, P) -> Number {
+                       if (is_nan(x)) return x;
+                       if (x > 0) return computed_number(-x * cuda_math::logf(x));
+                       return x == 0 ? Number(0) : Number(-infinity);
+                     }),
     pointwise("logit", "logf(z / (1 - z)), z is x kept in p to q",
               [](Number x, P p) {
                 const Number z = x < p.numbers[0]   ? Number(p.numbers[0])

@@ -137,13 +137,14 @@ ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor
   const auto taken = static_cast<std::int64_t>(all.size());
   if (size == 0 || source.count() != input.count() / size * taken)
     throw UnknownShape{"indices for another number of elements"};
+  const float scale = rounded_to(input.type, static_cast<float>(factor));
   std::vector<std::vector<float>> terms(starts.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const std::int64_t outer = at / inner / taken, k = at / inner % taken;
     const std::int64_t to = (outer * size + all[static_cast<std::size_t>(k)]) * inner + at % inner;
     terms[static_cast<std::size_t>(to)].push_back(
-        factor == 1 ? sources[i] : rounded_to(input.type, sources[i] * static_cast<float>(factor)));
+        factor == 1 ? sources[i] : rounded_to(input.type, sources[i] * scale));
   }
   const bool is_ordered =
       std::ranges::all_of(terms, [](const std::vector<float>& own) { return own.size() < 2; });

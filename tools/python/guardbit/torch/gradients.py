@@ -42,7 +42,7 @@ def padded_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: 
 def soft_margin_loss(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     x, target, reduction = (argument_of(func, args, kwargs, name) for name in ("self", "target", "reduction"))
     result = session.computed(aten.mul.Tensor, (session.computed(aten.neg.default, (x,), {}), target), {})
-    result = session.computed(aten.log.default, (session.computed(aten.add.Tensor, (session.computed(aten.exp.default, (result,), {}), 1.0), {}),), {})
+    result = session.computed(aten.log1p.default, (session.computed(aten.exp.default, (result,), {}),), {})
     if reduction == 0:
         return result
     return session.computed(aten.sum.default if reduction == 2 else aten.mean.default, (result,), {})
@@ -62,6 +62,9 @@ def distinct(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[st
     x = elements_of(args[0])
     if x.is_floating_point() and bool(x.isnan().any()):
         return session.without_model(func, args, kwargs, "NaNs among the numbers")
+    zeros = x[x == 0] if x.is_floating_point() else x[:0]
+    if zeros.signbit().any() and not zeros.signbit().all():
+        return session.without_model(func, args, kwargs, "zeros of both signs")
     return session.moved(func, args, kwargs)
 
 
