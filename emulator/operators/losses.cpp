@@ -39,12 +39,18 @@ std::vector<float> squared_losses(const ElementLoss& loss, const NumberView& inp
 }
 
 /// -t log(x) - (1 - t) log(1 - x), with logarithms not below -100.
-std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets) {
+std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets,
+                                   const InType& in_type) {
   std::vector<float> all(inputs.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float of_rest = std::max(cuda_math::log1pf(HostNumber(-inputs[i])).number(), -100.0F);
     const float of_input = std::max(log_of(inputs[i]), -100.0F);
-    all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
+    if (in_type.type == formats::fp32) {
+      all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
+    } else {
+      const float rest = in_type(in_type(targets[i] - 1) * in_type(of_rest));
+      all[i] = rest - in_type(targets[i] * in_type(of_input));
+    }
   }
   return all;
 }
@@ -91,10 +97,10 @@ LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tens
                         LossReduction reduction, const Machine& machine, int threads) {
   const NumberView inputs(input), targets(target);
   const InType in_type{input.type};
-  std::vector<float> all = loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets)
-                           : loss.kind == Kind::logits
-                               ? logit_losses(loss, inputs, targets, in_type)
-                               : squared_losses(loss, inputs, targets, in_type);
+  std::vector<float> all =
+      loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets, in_type)
+      : loss.kind == Kind::logits      ? logit_losses(loss, inputs, targets, in_type)
+                                       : squared_losses(loss, inputs, targets, in_type);
   if (loss.weight != nullptr) {
     const std::vector<float> weights = numbers_of(*loss.weight);
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -203,6 +209,100 @@ Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& in
     all[i * choices + c] = weights.empty() ? -own : -weights[c] * own;
   }
   return tensor_of_numbers(input.type, input.shape, all);
+}
+
+namespace {
+
+/// Images of classes, and for each pixel its class or `ignored`.
+struct ClassifiedImages {
+  std::size_t images = 0, choices = 0, pixels = 0;
+  std::vector<std::int64_t> classes;
+  std::vector<float> weights;
+
+  ClassifiedImages(const Tensor& input, const Tensor& target, const Tensor* weight,
+                   std::int64_t ignored) {
+    if (input.rank() != 4 || target.rank() != 3 || input.shape[0] != target.shape[0] ||
+        input.shape[2] != target.shape[1] || input.shape[3] != target.shape[2] ||
+        (weight != nullptr && weight->count() != input.shape[1]))
+      throw UnknownShape{"targets or weights for other images or classes"};
+    images = static_cast<std::size_t>(input.shape[0]);
+    choices = static_cast<std::size_t>(input.shape[1]);
+    pixels = static_cast<std::size_t>(input.shape[2] * input.shape[3]);
+    classes = places_of(target, input.shape[1], ignored);
+    if (weight != nullptr) weights = numbers_of(*weight);
+  }
+  float weight_of(std::int64_t choice) const {
+    return weights.empty() ? 1.0F : weights[static_cast<std::size_t>(choice)];
+  }
+  /// Where an image's pixel has the number of its class.
+  std::size_t place(std::size_t image, std::size_t pixel) const {
+    const auto choice = static_cast<std::size_t>(classes[image * pixels + pixel]);
+    return (image * choices + choice) * pixels + pixel;
+  }
+};
+
+}  // namespace
+
+ImageLikelihood image_likelihood(const Tensor& input, const Tensor& target, const Tensor* weight,
+                                 LossReduction reduction, std::int64_t ignored) {
+  const ClassifiedImages all(input, target, weight, ignored);
+  const NumberView numbers(input);
+  const InType in_type{input.type};
+  const float zero = 0;
+  if (reduction == LossReduction::none) {
+    std::vector<float> losses(all.classes.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (all.classes[i] == ignored) continue;
+      losses[i] =
+          -numbers[all.place(i / all.pixels, i % all.pixels)] * all.weight_of(all.classes[i]);
+    }
+    return {tensor_of_numbers(input.type, target.shape, losses),
+            tensor_of_numbers(input.type, {}, {&zero, 1})};
+  }
+  constexpr std::size_t threads = 1024, blocks_at_once = 128;
+  const std::size_t blocks =
+      std::max<std::size_t>((all.pixels + threads - 1) / threads / blocks_at_once, 1);
+  float loss = 0, total = 0;
+  for (std::size_t block = 0; block < all.images * blocks; ++block) {
+    const std::size_t image = block / blocks;
+    std::vector<float> losses(threads), totals(threads);
+    for (std::size_t i = block % blocks * threads; i < all.pixels; i += threads * blocks) {
+      for (std::size_t t = 0; t < threads && i + t < all.pixels; ++t) {
+        const std::int64_t choice = all.classes[image * all.pixels + i + t];
+        if (choice == ignored) continue;
+        const float number = numbers[all.place(image, i + t)], own = all.weight_of(choice);
+        losses[t] = input.type == formats::fp32 ? std::fma(-number, own, losses[t])
+                                                : losses[t] - in_type(number * own);
+        totals[t] += own;
+      }
+    }
+    total = in_type(total + in_type(sum_of_two_stages(totals)));
+    loss = in_type(loss + in_type(sum_of_two_stages(losses)));
+  }
+  if (reduction == LossReduction::mean) loss = loss / total;
+  ImageLikelihood result{std::nullopt, tensor_of_numbers(input.type, {}, {&total, 1})};
+  if (all.images * blocks <= 2) result.loss = tensor_of_numbers(input.type, {}, {&loss, 1});
+  return result;
+}
+
+Tensor image_likelihood_gradient(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                                 const Tensor* weight, LossReduction reduction,
+                                 std::int64_t ignored, const Tensor& total_weight) {
+  const ClassifiedImages all(input, target, weight, ignored);
+  const std::vector<float> gradients = numbers_of(gradient);
+  if (gradients.size() != (reduction == LossReduction::none ? all.classes.size() : 1))
+    throw UnknownShape{"gradients for another number of losses"};
+  const InType in_type{input.type};
+  float own = 0;
+  if (reduction == LossReduction::mean) own = -in_type(gradients[0] / numbers_of(total_weight)[0]);
+  if (reduction == LossReduction::sum) own = -gradients[0];
+  std::vector<float> results(static_cast<std::size_t>(input.count()));
+  for (std::size_t i = 0; i < all.classes.size(); ++i) {
+    if (all.classes[i] == ignored) continue;
+    if (reduction == LossReduction::none) own = -gradients[i];
+    results[all.place(i / all.pixels, i % all.pixels)] = all.weight_of(all.classes[i]) * own;
+  }
+  return tensor_of_numbers(input.type, input.shape, results);
 }
 
 }  // namespace guardbit::emulator::operators

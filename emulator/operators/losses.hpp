@@ -47,4 +47,16 @@ Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& in
                                         LossReduction reduction, std::int64_t ignored,
                                         const Tensor& total_weight);
 
+/// The same of images: classes lie along the second of four dimensions. A block of 1024 threads for
+/// each image, or several for large ones; nothing where atomics add the sums of more than two.
+struct ImageLikelihood {
+  std::optional<Tensor> loss;
+  Tensor total_weight;
+};
+ImageLikelihood image_likelihood(const Tensor& input, const Tensor& target, const Tensor* weight,
+                                 LossReduction reduction, std::int64_t ignored);
+Tensor image_likelihood_gradient(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                                 const Tensor* weight, LossReduction reduction,
+                                 std::int64_t ignored, const Tensor& total_weight);
+
 }  // namespace guardbit::emulator::operators

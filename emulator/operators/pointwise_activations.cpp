@@ -35,6 +35,8 @@ const std::array activations = {
     pointwise("log_sigmoid", "min(0, x) - log1pf(expf(-|x|))", expressions::log_sigmoid),
     pointwise("leaky_relu", "x > 0: x, else x p",
               [](Number x, P p) { return x > 0 ? x : x * p.numbers[0]; }),
+    pointwise("glu", "x (1 / (1 + expf(-y)))",
+              [](Number x, Number y, P) { return x * expressions::logistic(y); }),
     choosing("relu", "the greater of x and 0; a NaN stays",
              [](Number x, P) { return is_nan(x) || x > 0 ? x : Number(0); }),
     choosing("threshold", "x <= p: q, else x",
@@ -95,6 +97,19 @@ const std::array gradients = {
     pointwise("log_sigmoid_backward",
               "z = expf(-|y|); x (1 - z / (1 + z)) below 0, else x (z / (1 + z))",
               expressions::log_sigmoid_backward),
+    pointwise("glu_backward", "(1 / (1 + expf(-y))) x",
+              [](Number dy, Number gate, P) { return expressions::logistic(gate) * dy; }),
+    pointwise("glu_backward_gate", "s = 1 / (1 + expf(-z)); (((1 - s) s) x) y",
+              [](Number dy, Number x, Number gate, P) {
+                const Number s = expressions::logistic(gate);
+                return (((1 - s) * s) * dy) * x;
+              }),
+    choosing_in_fp32("logit_backward", "x / (y (1 - y)) where y is in p to q, else r",
+                     [](Number dy, Number x, P p) {
+                       return x < p.numbers[0] || x > p.numbers[1]
+                                  ? Number(p.numbers[2])
+                                  : computed_number(dy / (x * (1 - x)));
+                     }),
     choosing("hardshrink_backward", "-p <= y <= p: 0, else x",
              [](Number dy, Number x, P p) {
                return x >= -p.numbers[0] && x <= p.numbers[0] ? Number(0) : dy;

@@ -110,6 +110,19 @@ const std::array table = {
                      }),
     pointwise("logaddexp", "max(x, y) + log1pf(expf(-|x - y|))",
               [](Number x, Number y, P) { return log_add_exp(x, y); }),
+    pointwise("logaddexp2", "fma(log1pf(exp2f(-|x - y|)), 1 / ln(2), max(x, y))",
+              [](Number x, Number y, P) -> Number {
+                if (std::isinf(x.number()) && x == y) return x;
+                return fma(cuda_math::log1pf(cuda_math::exp2f(-abs(x - y))), 0x1.715476p+0F,
+                           greater(x, y));
+              }),
+    choosing("heaviside", "y where x is 0, else 1 above it and 0 below",
+             [](Number x, Number y, P) { return x == 0 ? y : truth(x > 0); }),
+    choosing_in_fp32("special_xlog1py", "0 where x is 0, else x log1pf(y)",
+                     [](Number x, Number y, P) -> Number {
+                       if (is_nan(y)) return std::numeric_limits<float>::quiet_NaN();
+                       return x == 0 ? Number(0) : computed_number(x * cuda_math::log1pf(y));
+                     }),
     pointwise("lerp", "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",
               [](Number x, Number y, Number z, P) { return lerp(x, y, z); }),
     pointwise("lerp_by_number", "as lerp, z is p",

@@ -100,6 +100,32 @@ const std::array table = {
                 if (x == infinity) return p.numbers[1];
                 return x == -infinity ? Number(p.numbers[2]) : x;
               }),
+    pointwise("deg2rad", "x pi / 180, the factor rounded once",
+              [](Number x, P) { return x * 0x1.1df46ap-6F; }),
+    pointwise("rad2deg", "x 180 / pi, the factor rounded once",
+              [](Number x, P) { return x * 0x1.ca5dc2p+5F; }),
+    pointwise("sinc", "1 where x is 0, else sinf(x pi) / (x pi)",
+              [](Number x, P) -> Number {
+                const Number angle = x * std::numbers::pi_v<float>;
+                return x == 0 ? Number(1) : cuda_math::sinf(angle) / angle;
+              }),
+    choosing("angle", "pi below 0, else 0; a NaN stays",
+             [](Number x, P) -> Number {
+               return is_nan(x) ? x : x < 0 ? Number(std::numbers::pi_v<float>) : Number(0);
+             }),
+    choosing_in_fp32("special_entr", "(-x) logf(x) above 0, 0 where x is 0, else -infinity",
+                     [](Number x, P) -> Number {
+                       if (is_nan(x)) return x;
+                       if (x > 0) return computed_number(-x * cuda_math::logf(x));
+                       return x == 0 ? Number(0) : Number(-infinity);
+                     }),
+    pointwise("logit", "logf(z / (1 - z)), z is x kept in p to q",
+              [](Number x, P p) {
+                const Number z = x < p.numbers[0]   ? Number(p.numbers[0])
+                                 : x > p.numbers[1] ? Number(p.numbers[1])
+                                                    : x;
+                return cuda_math::logf(z / (1 - z));
+              }),
     pointwise("pow_2", "x x", [](Number x, P) { return x * x; }),
     pointwise("pow_3", "(x x) x, each product stored in the result's type",
               [](Number x, P p) { return stored(p, x * x) * x; }),

@@ -1,6 +1,7 @@
 #include "emulator/operators/pooling.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -83,9 +84,9 @@ float scale_of(std::int64_t input, std::int64_t output, const std::optional<doub
   if (scale && *scale > 0) return static_cast<float>(1.0 / *scale);
   return static_cast<float>(input) / static_cast<float>(output);
 }
-std::int64_t nearest(std::int64_t place, float scale, std::int64_t input) {
-  return std::min(static_cast<std::int64_t>(std::floor(static_cast<float>(place) * scale)),
-                  input - 1);
+std::int64_t nearest(std::int64_t place, float scale, std::int64_t input, bool takes_centres) {
+  const float at = takes_centres ? static_cast<float>(place) + 0.5F : static_cast<float>(place);
+  return std::min(static_cast<std::int64_t>(std::floor(at * scale)), input - 1);
 }
 
 /// Two neighbours of a place between elements, with their weights.
@@ -107,6 +108,36 @@ Between between(std::int64_t place, std::int64_t input, std::int64_t output, boo
   const auto first = static_cast<std::int64_t>(at);
   const float rest = at - static_cast<float>(first);
   return {first, first + (first < input - 1 ? 1 : 0), 1.0F - rest, rest};
+}
+
+/// Four neighbours of a place between elements, from the one before the first, with their weights.
+struct Cubic {
+  std::int64_t first = 0;
+  std::array<float, 4> weights = {};
+};
+/// Weights of neighbours nearer than 1 and farther, by the distance.
+float near_weight(float x) { return std::fma(std::fma(1.25F, x, -2.25F) * x, x, 1.0F); }
+float far_weight(float x) {
+  return std::fma(std::fma(std::fma(-0.75F, x, 3.75F), x, -6.0F), x, 3.0F);
+}
+Cubic cubic(std::int64_t place, std::int64_t input, std::int64_t output, bool aligns_corners,
+            const std::optional<double>& scale) {
+  float at = 0;
+  if (aligns_corners) {
+    const float step =
+        output > 1 ? static_cast<float>(input - 1) / static_cast<float>(output - 1) : 0.0F;
+    at = step * static_cast<float>(place);
+  } else {
+    at = std::fma(scale_of(input, output, scale), static_cast<float>(place) + 0.5F, -0.5F);
+  }
+  const float whole = std::floor(at);
+  const float t = at - whole, rest = 1.0F - t;
+  return {static_cast<std::int64_t>(whole) - 1,
+          {far_weight(t + 1.0F), near_weight(t), near_weight(rest), far_weight(rest + 1.0F)}};
+}
+float weighted(const std::array<float, 4>& x, const std::array<float, 4>& weights) {
+  const float two = std::fma(x[0], weights[0], x[1] * weights[1]);
+  return std::fma(x[3], weights[3], std::fma(x[2], weights[2], two));
 }
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -266,10 +297,10 @@ Tensor upsample_nearest(const Tensor& input, Pair size, const Scales& scales) {
   std::vector<float> results;
   for (std::int64_t n = 0; n < in.count; ++n) {
     for (std::int64_t r = 0; r < size.rows; ++r) {
-      const std::int64_t row = nearest(r, by_row, in.rows);
+      const std::int64_t row = nearest(r, by_row, in.rows, scales.takes_centres);
       for (std::int64_t c = 0; c < size.columns; ++c)
-        results.push_back(
-            numbers[index(n * in.size() + row * in.columns + nearest(c, by_column, in.columns))]);
+        results.push_back(numbers[index(n * in.size() + row * in.columns +
+                                        nearest(c, by_column, in.columns, scales.takes_centres))]);
     }
   }
   const Dimensions shape = resized(input.shape, size);
@@ -285,9 +316,10 @@ Tensor upsample_nearest_gradient(const Tensor& gradient, const Dimensions& input
   std::vector<float> results(index(in.count * in.size()));
   for (std::int64_t n = 0; n < in.count; ++n) {
     for (std::int64_t r = 0; r < out.rows; ++r) {
-      const std::int64_t row = nearest(r, by_row, in.rows);
+      const std::int64_t row = nearest(r, by_row, in.rows, scales.takes_centres);
       for (std::int64_t c = 0; c < out.columns; ++c)
-        results[index(n * in.size() + row * in.columns + nearest(c, by_column, in.columns))] +=
+        results[index(n * in.size() + row * in.columns +
+                      nearest(c, by_column, in.columns, scales.takes_centres))] +=
             gradients[index(n * out.size() + r * out.columns + c)];
     }
   }
@@ -318,6 +350,67 @@ Tensor upsample_bilinear(const Tensor& input, Pair size, bool aligns_corners,
   }
   const Dimensions shape = resized(input.shape, size);
   return tensor_of_numbers(input.type, shape, stride_like(input, shape), results);
+}
+
+Tensor upsample_linear(const Tensor& input, std::int64_t length, bool aligns_corners,
+                       const std::optional<double>& scale) {
+  const NumberView numbers(input);
+  const std::int64_t own = input.shape.back();
+  std::vector<float> results;
+  for (std::int64_t row = 0; row * own < input.count(); ++row) {
+    for (std::int64_t c = 0; c < length; ++c) {
+      const Between at = between(c, own, length, aligns_corners, scale);
+      results.push_back(std::fma(at.of_first, numbers[index(row * own + at.first)],
+                                 at.of_second * numbers[index(row * own + at.second)]));
+    }
+  }
+  Dimensions shape = input.shape;
+  shape.back() = length;
+  return tensor_of_numbers(input.type, shape, results);
+}
+
+Tensor upsample_bicubic(const Tensor& input, Pair size, bool aligns_corners, const Scales& scales) {
+  const Images in(input.shape);
+  if (in.rows == size.rows && in.columns == size.columns) return input;
+  const NumberView numbers(input);
+  std::vector<float> results;
+  for (std::int64_t n = 0; n < in.count; ++n) {
+    for (std::int64_t r = 0; r < size.rows; ++r) {
+      const Cubic rows = cubic(r, in.rows, size.rows, aligns_corners, scales.rows);
+      for (std::int64_t c = 0; c < size.columns; ++c) {
+        const Cubic columns = cubic(c, in.columns, size.columns, aligns_corners, scales.columns);
+        std::array<float, 4> of_rows{}, own{};
+        for (std::int64_t k = 0; k < 4; ++k) {
+          const std::int64_t y = std::clamp<std::int64_t>(rows.first + k, 0, in.rows - 1);
+          for (std::int64_t j = 0; j < 4; ++j) {
+            const std::int64_t x = std::clamp<std::int64_t>(columns.first + j, 0, in.columns - 1);
+            own[index(j)] = numbers[index(n * in.size() + y * in.columns + x)];
+          }
+          of_rows[index(k)] = weighted(own, columns.weights);
+        }
+        results.push_back(weighted(of_rows, rows.weights));
+      }
+    }
+  }
+  const Dimensions shape = resized(input.shape, size);
+  return tensor_of_numbers(input.type, shape, results);
+}
+
+std::optional<Tensor> adaptive_max_pool_gradient(const Tensor& gradient, const Tensor& input,
+                                                 const Tensor& indices) {
+  const Images in(input.shape), out(gradient.shape);
+  if (indices.shape != gradient.shape || in.count != out.count)
+    throw UnknownShape{"indices of another shape"};
+  const NumberView gradients(gradient);
+  const std::vector<std::int64_t> places = places_of(indices, in.size());
+  std::vector<float> results(index(input.count()));
+  std::vector<std::int8_t> counts(results.size());
+  for (std::int64_t i = 0; i < gradient.count(); ++i) {
+    const std::size_t to = index(i / out.size() * in.size() + places[index(i)]);
+    if (++counts[to] > 2) return std::nullopt;
+    results[to] += gradients[index(i)];
+  }
+  return tensor_of_numbers(input.type, input.shape, results);
 }
 
 }  // namespace guardbit::emulator::operators

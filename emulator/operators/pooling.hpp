@@ -39,10 +39,20 @@ std::optional<Tensor> adaptive_average_pool_gradient(const Tensor& gradient, con
 /// Scales are of the result to the input; nothing: by the sizes.
 struct Scales {
   std::optional<double> rows, columns;
+  /// the nearest of the elements' centres: nearest-exact
+  bool takes_centres = false;
 };
 Tensor upsample_nearest(const Tensor& input, Pair size, const Scales& scales);
 Tensor upsample_nearest_gradient(const Tensor& gradient, const Dimensions& input_shape,
                                  const Scales& scales);
+/// Of rows of elements: tensors of three dimensions.
+Tensor upsample_linear(const Tensor& input, std::int64_t length, bool aligns_corners,
+                       const std::optional<double>& scale);
+Tensor upsample_bicubic(const Tensor& input, Pair size, bool aligns_corners, const Scales& scales);
+/// Each output's gradient goes to the element that was its greatest. Nothing where an element gets
+/// more than two: atomics add in no fixed order.
+std::optional<Tensor> adaptive_max_pool_gradient(const Tensor& gradient, const Tensor& input,
+                                                 const Tensor& indices);
 Tensor upsample_bilinear(const Tensor& input, Pair size, bool aligns_corners, const Scales& scales);
 
 }  // namespace guardbit::emulator::operators

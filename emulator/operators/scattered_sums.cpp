@@ -1,12 +1,14 @@
 #include "emulator/operators/scattered_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
 
+#include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/trees.hpp"
@@ -135,13 +137,14 @@ ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor
   const auto taken = static_cast<std::int64_t>(all.size());
   if (size == 0 || source.count() != input.count() / size * taken)
     throw UnknownShape{"indices for another number of elements"};
+  const float scale = rounded_to(input.type, static_cast<float>(factor));
   std::vector<std::vector<float>> terms(starts.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const std::int64_t outer = at / inner / taken, k = at / inner % taken;
     const std::int64_t to = (outer * size + all[static_cast<std::size_t>(k)]) * inner + at % inner;
     terms[static_cast<std::size_t>(to)].push_back(
-        factor == 1 ? sources[i] : rounded_to(input.type, sources[i] * static_cast<float>(factor)));
+        factor == 1 ? sources[i] : rounded_to(input.type, sources[i] * scale));
   }
   const bool is_ordered =
       std::ranges::all_of(terms, [](const std::vector<float>& own) { return own.size() < 2; });
@@ -162,6 +165,152 @@ ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor
   ScatteredSum sum{std::nullopt, "atomics add in no fixed order"};
   if (wanted) sum.impossible = impossible;
   return sum;
+}
+
+namespace {
+
+/// A mask as indices of its dimensions.
+void add_mask(const Tensor& mask, std::vector<std::optional<Tensor>>& indices) {
+  const std::vector<std::int64_t> chosen = integers_of(mask);
+  std::vector<std::vector<std::int64_t>> places(mask.shape.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i] == 0) continue;
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = mask.shape.size(); d-- > 0; rest /= mask.shape[d])
+      places[d].push_back(rest % mask.shape[d]);
+  }
+  for (const auto& own : places) {
+    indices.emplace_back(
+        tensor_of_integers(formats::int64, {static_cast<std::int64_t>(own.size())}, own));
+  }
+}
+
+/// Which places of a tensor a list of indices names.
+struct NamedPlaces {
+  /// of the values
+  Dimensions shape;
+  /// for each value, in order
+  std::vector<std::int64_t> places;
+  /// elements that lie together at one index
+  std::int64_t slice = 1;
+};
+
+NamedPlaces named_places(const Dimensions& shape, const std::vector<std::optional<Tensor>>& given) {
+  std::vector<std::optional<Tensor>> indices;
+  for (const auto& index : given) {
+    if (index && (index->type == formats::b1 || index->type == formats::uint8)) {
+      add_mask(*index, indices);
+    } else {
+      indices.push_back(index);
+    }
+  }
+  if (indices.size() > shape.size()) throw UnknownShape{"more indices than dimensions"};
+  indices.resize(shape.size());
+  std::vector<const Tensor*> tensors;
+  for (const auto& index : indices) {
+    if (index) tensors.push_back(&*index);
+  }
+  const auto common = broadcast_shape(tensors);
+  if (tensors.empty() || !common) throw UnknownShape{"indices that do not fit"};
+  // Indices of dimensions that are no neighbours come first.
+  std::size_t first = 0, last = shape.size();
+  while (!indices[first]) ++first;
+  while (!indices[last - 1]) --last;
+  const bool is_together = last - first == tensors.size();
+  const Dimensions stride = contiguous_stride(shape);
+  // Dimensions of the values, each with its step in the tensor; those of the indices have none.
+  NamedPlaces all;
+  Dimensions step;
+  const auto take = [&](std::int64_t size, std::int64_t by) {
+    all.shape.push_back(size);
+    step.push_back(by);
+  };
+  const std::size_t before = is_together ? first : 0;
+  for (std::size_t d = 0; d < before; ++d) take(shape[d], stride[d]);
+  for (const std::int64_t size : *common) take(size, 0);
+  for (std::size_t d = before; d < shape.size(); ++d) {
+    if (indices[d]) continue;
+    take(shape[d], stride[d]);
+    all.slice *= shape[d];
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t size : *common) count *= size;
+  std::vector<std::int64_t> named(static_cast<std::size_t>(count));
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (!indices[d]) continue;
+    const std::vector<std::int64_t> own = integers_of(*indices[d]);
+    BroadcastPlaces places(indices[d]->shape, *common);
+    for (std::int64_t& to : named) {
+      std::int64_t at = own[static_cast<std::size_t>(places.next())];
+      if (at < 0) at += shape[d];
+      if (at < 0 || at >= shape[d]) throw UnknownShape{"an index past the end"};
+      to += at * stride[d];
+    }
+  }
+  std::int64_t values = 1;
+  for (const std::int64_t size : all.shape) values *= size;
+  all.places.resize(static_cast<std::size_t>(values));
+  for (std::int64_t i = 0; i < values; ++i) {
+    std::int64_t rest = i, at = 0;
+    for (std::size_t d = all.shape.size(); d-- > 0; rest /= all.shape[d])
+      at += rest % all.shape[d] * step[d];
+    all.places[static_cast<std::size_t>(i)] =
+        at + named[static_cast<std::size_t>(i / all.slice % count)];
+  }
+  return all;
+}
+
+/// One place's terms. Single elements: lanes of a warp take 32 at a time and meet by halves, what
+/// is left follows. Slices of up to 32: in order, then the place. Longer ones are stored each time.
+float sum_at_place(const formats::Format& type, float start, std::span<const float> terms,
+                   std::int64_t slice) {
+  float sum = 0;
+  if (slice > static_cast<std::int64_t>(warp_lanes)) {
+    for (const float term : terms) start = rounded_to(type, start + term);
+    return start;
+  }
+  std::size_t next = 0;
+  if (slice == 1 && terms.size() >= warp_lanes) {
+    std::array<float, warp_lanes> lanes{};
+    for (; next + warp_lanes <= terms.size(); next += warp_lanes) {
+      for (std::size_t t = 0; t < warp_lanes; ++t) lanes[t] += terms[next + t];
+    }
+    sum = halved_sum(lanes);
+  }
+  for (; next < terms.size(); ++next) sum += terms[next];
+  return start + sum;
+}
+
+}  // namespace
+
+Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor>>& indices,
+                     const Tensor& values) {
+  const NamedPlaces named = named_places(input.shape, indices);
+  const NumberView numbers(values), starts(input);
+  if (values.shape.size() > named.shape.size())
+    throw UnknownShape{"values that do not fit the indices"};
+  for (std::size_t d = 0; d < values.shape.size(); ++d) {
+    const std::int64_t own = values.shape[values.shape.size() - 1 - d];
+    if (own != 1 && own != named.shape[named.shape.size() - 1 - d])
+      throw UnknownShape{"values that do not fit the indices"};
+  }
+  std::vector<float> terms(named.places.size());
+  BroadcastPlaces from(values.shape, named.shape);
+  for (float& term : terms) term = numbers[static_cast<std::size_t>(from.next())];
+  std::vector<std::size_t> order(terms.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return named.places[i]; });
+  std::vector<std::byte> bytes(input.bytes.begin(), input.bytes.end());
+  std::vector<float> own;
+  for (std::size_t i = 0; i < order.size();) {
+    const std::int64_t place = named.places[order[i]];
+    own.clear();
+    for (; i < order.size() && named.places[order[i]] == place; ++i) own.push_back(terms[order[i]]);
+    const float sum =
+        sum_at_place(input.type, starts[static_cast<std::size_t>(place)], own, named.slice);
+    write_numbers(input.type, place, {&sum, 1}, false, bytes);
+  }
+  return tensor_of_bytes(input.type, input.shape, input.stride, std::move(bytes));
 }
 
 std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double order,

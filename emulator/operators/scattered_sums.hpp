@@ -26,6 +26,12 @@ ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, s
 ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
                        const Tensor& source, double factor, const Tensor* recorded);
 
+/// What index_put does where it accumulates: adds `values`, which are broadcast, at the places that
+/// `indices` name in the dimensions of `input`; nothing for a dimension that is taken whole, masks
+/// for the dimensions that they have.
+Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor>>& indices,
+                     const Tensor& values);
+
 /// The L2 norms of a list of tensors.
 std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double order,
                                   const std::optional<formats::Format>& type);

@@ -14,6 +14,7 @@ std::span<const Handler> convolution_calls();
 std::span<const Handler> data_calls();
 std::span<const Handler> draw_calls();
 std::span<const Handler> foreach_calls();
+std::span<const Handler> gate_calls();
 std::span<const Handler> loss_calls();
 std::span<const Handler> norm_calls();
 std::span<const Handler> optimizer_calls();

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <optional>
+#include <vector>
 
+#include "emulator/operators/scattered_sums.hpp"
 #include "emulator/replay/calls.hpp"
 
 // Operators that move data, and draws whose generator a recording does not hold.
@@ -14,8 +17,20 @@ Answer marks(const Call&, Context&) { return moves_data("a mark of the profiler"
 
 /// A place that is written more than once adds up where the call accumulates.
 Answer puts(const Call& call, Context&) {
-  if (call.boolean(3, "accumulate", false)) return unmodelled("values added at indices");
-  return moves_data();
+  const Tensor& input = call.tensor(0, "self");
+  const Tensor& values = call.tensor(2, "values");
+  if (!call.boolean(3, "accumulate", false) || formats::is_integer(input.type)) return moves_data();
+  if (!operators::is_working_type(input.type) || !(values.type == input.type))
+    return unmodelled("values added at indices, of a type without a model");
+  std::vector<std::optional<Tensor>> indices;
+  const Value* all = call.find(1, "indices");
+  if (all == nullptr || all->list() == nullptr) return unmodelled("no list of indices");
+  for (const Value& index : *all->list()) {
+    indices.emplace_back();
+    if (const Tensor* tensor = index.tensor()) indices.back() = *tensor;
+  }
+  return computed({operators::add_at_places(input, indices, values)},
+                  "each place's values in the order of the indices");
 }
 
 /// Which integers are among others.
@@ -34,7 +49,9 @@ Answer is_in(const Call& call, Context&) {
 }
 
 constexpr std::array handlers = {
+    Handler{"aten._index_put_impl_", puts},
     Handler{"aten._local_scalar_dense", moves},
+    Handler{"aten._unsafe_index_put", puts},
     Handler{"aten._unsafe_view", moves},
     Handler{"aten.arange", moves},
     Handler{"aten.as_strided", moves},

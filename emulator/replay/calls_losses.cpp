@@ -83,10 +83,28 @@ Answer likelihood_gradient(const Call& call, Context&) {
           call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
       "one element a row");
 }
-Answer likelihood_of_images(const Call&, Context&) {
-  return {.results = {},
-          .plan = "atomics add the blocks' sums in no fixed order",
-          .status = Status::unordered};
+Answer likelihood_of_images(const Call& call, Context&) {
+  ops::ImageLikelihood all = ops::image_likelihood(
+      floating(call.tensor(0, "self")), call.tensor(1, "target"), call.optional_tensor(2, "weight"),
+      reduction_of(call, 3), call.integer(4, "ignore_index", -100));
+  if (!all.loss) {
+    return {.results = {},
+            .plan = "atomics add the blocks' sums in no fixed order",
+            .status = Status::unordered};
+  }
+  Answer answer =
+      computed({std::move(all.loss), std::move(all.total_weight)}, "a block of 1024 an image");
+  // Nothing is written to the sum of the weights.
+  if (reduction_of(call, 3) == ops::LossReduction::none) answer.data_from = 1;
+  return answer;
+}
+Answer likelihood_of_images_gradient(const Call& call, Context&) {
+  return computed(
+      {ops::image_likelihood_gradient(
+          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
+          call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
+          call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
+      "one element a pixel");
 }
 
 constexpr std::array handlers = {
@@ -96,6 +114,7 @@ constexpr std::array handlers = {
     Handler{"aten.huber_loss_backward", huber_gradient},
     Handler{"aten.mse_loss", squared},
     Handler{"aten.mse_loss_backward", squared_gradient},
+    Handler{"aten.nll_loss2d_backward", likelihood_of_images_gradient},
     Handler{"aten.nll_loss2d_forward", likelihood_of_images},
     Handler{"aten.nll_loss_backward", likelihood_gradient},
     Handler{"aten.nll_loss_forward", likelihood},

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/layers/weight_norm.hpp"
 #include "emulator/operators/row_norms.hpp"
 #include "emulator/replay/calls.hpp"
 
@@ -196,7 +197,22 @@ Answer cudnn_batch_norm_gradients(const Call& call, Context& context) {
   });
 }
 
+Answer weight_norm(const Call& call, Context&) {
+  ops::WeightNorm all = ops::weight_norm(floating(call.tensor(0, "v")),
+                                         floating(call.tensor(1, "g")), call.integer(2, "dim", 0));
+  return computed({std::move(all.weight), std::move(all.norms)}, "a block a slice, halves");
+}
+Answer weight_norm_gradients(const Call& call, Context&) {
+  ops::WeightNormGradients all = ops::weight_norm_gradients(
+      floating(call.tensor(0, "grad_w")), floating(call.tensor(1, "saved_v")),
+      floating(call.tensor(2, "saved_g")), floating(call.tensor(3, "saved_norms")),
+      call.integer(4, "dim"));
+  return computed({std::move(all.v), std::move(all.g)}, "a block a slice, halves");
+}
+
 constexpr std::array handlers = {
+    Handler{"aten._weight_norm_interface", weight_norm},
+    Handler{"aten._weight_norm_interface_backward", weight_norm_gradients},
     Handler{"aten._fused_rms_norm", rms_norm},
     Handler{"aten._fused_rms_norm_backward", rms_norm_gradients},
     Handler{"aten._native_batch_norm_legit_no_training", batch_norm_inference},

@@ -405,16 +405,18 @@ Answer elu_backward(const Call& call, Context& context) {
 }
 
 constexpr std::array unary_names = {
-    "abs",  "acos",        "acosh", "asin",       "asinh",   "atan",      "atanh",       "cos",
-    "cosh", "digamma",     "erf",   "erfc",       "erfinv",  "exp",       "exp2",        "expm1",
-    "frac", "isfinite",    "isinf", "isnan",      "lgamma",  "log",       "log10",       "log1p",
-    "log2", "logical_not", "neg",   "reciprocal", "rsqrt",   "hardswish", "hardsigmoid", "mish",
-    "relu", "sigmoid",     "sign",  "sgn",        "signbit", "silu",      "sin",         "sinh",
-    "sqrt", "tan",         "tanh",  "bitwise_not"};
+    "abs",   "acos",        "acosh",       "asin",     "asinh",       "atan",    "atanh",
+    "cos",   "cosh",        "digamma",     "erf",      "erfc",        "erfinv",  "exp",
+    "exp2",  "expm1",       "frac",        "isfinite", "isinf",       "isnan",   "lgamma",
+    "log",   "log10",       "log1p",       "log2",     "logical_not", "neg",     "reciprocal",
+    "rsqrt", "hardswish",   "hardsigmoid", "mish",     "relu",        "sigmoid", "sign",
+    "sgn",   "signbit",     "silu",        "sin",      "sinh",        "sqrt",    "tan",
+    "tanh",  "bitwise_not", "deg2rad",     "rad2deg",  "sinc",        "angle",   "special_entr"};
 constexpr std::array binary_names = {
-    "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",     "logical_and",
-    "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};
-constexpr std::array floating_binary_names = {"atan2", "copysign", "hypot", "logaddexp", "xlogy"};
+    "heaviside",   "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",
+    "logical_and", "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};
+constexpr std::array floating_binary_names = {"atan2", "copysign",   "hypot",          "logaddexp",
+                                              "xlogy", "logaddexp2", "special_xlog1py"};
 constexpr std::array gradient_names = {
     "sigmoid_backward",   "tanh_backward",        "silu_backward",       "mish_backward",
     "hardswish_backward", "hardsigmoid_backward", "log_sigmoid_backward"};

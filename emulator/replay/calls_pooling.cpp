@@ -52,6 +52,7 @@ ops::AverageRule rule_of(const Call& call, std::size_t first) {
 }
 ops::Scales scales_of(const Call& call, std::size_t first) {
   ops::Scales scales;
+  scales.takes_centres = call.op.find("exact") != std::string::npos;
   if (call.find(first, "scales_h") != nullptr) scales.rows = call.number(first, "scales_h");
   if (call.find(first + 1, "scales_w") != nullptr)
     scales.columns = call.number(first + 1, "scales_w");
@@ -129,15 +130,83 @@ Answer upsample_bilinear_gradient(const Call&, Context&) {
   return in_no_order("atomics add to four neighbours, in no fixed order");
 }
 
+/// Of tensors of three dimensions, whose rows are resized.
+ops::Scales scale_of_rows(const Call& call, std::size_t position) {
+  ops::Scales scales;
+  scales.takes_centres = call.op.find("exact") != std::string::npos;
+  if (call.find(position, "scales") != nullptr) scales.columns = call.number(position, "scales");
+  return scales;
+}
+std::int64_t length_of_result(const Call& call) {
+  const Dimensions size = call.integers(1, "output_size");
+  if (size.size() != 1 || size[0] < 1) throw UnknownArguments{"a size of the result"};
+  return size[0];
+}
+Answer upsample_rows(const Call& call, Context&) {
+  const Tensor& input = images(call.tensor(0, "self"));
+  return computed({ops::upsample_nearest(input, {input.shape[1], length_of_result(call)},
+                                         scale_of_rows(call, 2))},
+                  "one element each");
+}
+Answer upsample_rows_gradient(const Call& call, Context&) {
+  return computed(
+      {ops::upsample_nearest_gradient(images(call.tensor(0, "grad_output")),
+                                      call.integers(2, "input_size"), scale_of_rows(call, 3))},
+      "elements in order");
+}
+Answer upsample_linear(const Call& call, Context&) {
+  return computed({ops::upsample_linear(images(call.tensor(0, "self")), length_of_result(call),
+                                        call.boolean(2, "align_corners", false),
+                                        scale_of_rows(call, 3).columns)},
+                  "two neighbours");
+}
+Answer upsample_linear_gradient(const Call&, Context&) {
+  return in_no_order("atomics add to two neighbours, in no fixed order");
+}
+Answer upsample_bicubic(const Call& call, Context&) {
+  return computed(
+      {ops::upsample_bicubic(images(call.tensor(0, "self")), size_of_result(call),
+                             call.boolean(2, "align_corners", false), scales_of(call, 3))},
+      "sixteen neighbours, rows first");
+}
+Answer upsample_bicubic_gradient(const Call&, Context&) {
+  return in_no_order("atomics add to sixteen neighbours, in no fixed order");
+}
+Answer adaptive_max_pool_gradient(const Call& call, Context&) {
+  auto result =
+      ops::adaptive_max_pool_gradient(images(call.tensor(0, "grad_output")),
+                                      images(call.tensor(1, "self")), call.tensor(2, "indices"));
+  if (!result) return in_no_order("atomics add what windows share, in no fixed order");
+  return computed({std::move(result)}, "at most two windows an element");
+}
+Answer shares_by_atomics(const Call&, Context&) {
+  return in_no_order("atomics add what is padded with one element, in no fixed order");
+}
+
 constexpr std::array handlers = {
     Handler{"aten._adaptive_avg_pool2d", adaptive_average_pool},
     Handler{"aten._adaptive_avg_pool2d_backward", adaptive_average_pool_gradient},
+    Handler{"aten._upsample_nearest_exact1d", upsample_rows},
+    Handler{"aten._upsample_nearest_exact1d_backward", upsample_rows_gradient},
+    Handler{"aten._upsample_nearest_exact2d", upsample_nearest},
+    Handler{"aten._upsample_nearest_exact2d_backward", upsample_nearest_gradient},
+    Handler{"aten.adaptive_max_pool2d_backward", adaptive_max_pool_gradient},
     Handler{"aten.avg_pool2d", average_pool},
     Handler{"aten.avg_pool2d_backward", average_pool_gradient},
     Handler{"aten.max_pool2d_with_indices", max_pool},
     Handler{"aten.max_pool2d_with_indices_backward", max_pool_gradient},
+    Handler{"aten.reflection_pad2d_backward", shares_by_atomics},
+    Handler{"aten.reflection_pad3d_backward", shares_by_atomics},
+    Handler{"aten.replication_pad2d_backward", shares_by_atomics},
+    Handler{"aten.replication_pad3d_backward", shares_by_atomics},
+    Handler{"aten.upsample_bicubic2d", upsample_bicubic},
+    Handler{"aten.upsample_bicubic2d_backward", upsample_bicubic_gradient},
     Handler{"aten.upsample_bilinear2d", upsample_bilinear},
     Handler{"aten.upsample_bilinear2d_backward", upsample_bilinear_gradient},
+    Handler{"aten.upsample_linear1d", upsample_linear},
+    Handler{"aten.upsample_linear1d_backward", upsample_linear_gradient},
+    Handler{"aten.upsample_nearest1d", upsample_rows},
+    Handler{"aten.upsample_nearest1d_backward", upsample_rows_gradient},
     Handler{"aten.upsample_nearest2d", upsample_nearest},
     Handler{"aten.upsample_nearest2d_backward", upsample_nearest_gradient},
 };

@@ -312,6 +312,13 @@ TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each c
   }
 }
 
+TEST_CASE("Replay: recorded values added at indices, gates and losses are exact, each call") {
+  const Replay replay =
+      replayed(in_source("tests/golden/operators/indices_and_losses.safetensors"));
+  CHECK(replay.summary.calls == 209);
+  CHECK(replay.summary.exact == replay.summary.calls);
+}
+
 TEST_CASE("Replay: what batch norms leave in their running statistics is compared, and exact") {
   const std::string path = in_source("tests/golden/operators/batch_norms.safetensors");
   auto recording = emulator::replay::read_recording(path);

@@ -81,13 +81,9 @@ def arange(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def put_at(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """index_put. Values that are added: where each place has one, or two come to a zero, there is one sum."""
+    """index_put. Values that are added are sorted by their places and added in the order of the indices."""
     if argument_of(func, args, kwargs, "accumulate"):
-        target, indices, values = (elements_of(x) for x in args[:3])
-        ones = torch.ones(values.shape, dtype=torch.int32)
-        counts = torch.zeros(target.shape, dtype=torch.int32).index_put_(indices, ones, accumulate=True)
-        if counts.numel() and int(counts.max()) > (1 if target.any() else 2):
-            return session.without_model(func, args, kwargs, "values added at indices that repeat")
+        return session.modelled(func, args, kwargs)
     return session.moved(func, args, kwargs)
 
 

@@ -43,6 +43,9 @@ def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         form = func(*[_meta_of(x) for x in args], **{name: _meta_of(x) for name, x in kwargs.items()})
     except (NotImplementedError, RuntimeError):
         form = None
+    if func is torch.ops.aten._weight_norm_interface.default and form is not None:
+        # The GPU keeps the norms in FP32.
+        form = (form[0], form[1].float())
     if key is not None and len(_known) < _most_known:
         _known[key] = form
     return form

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -30,11 +31,14 @@ _foreach_copy_ _foreach_zero_ _local_scalar_dense _to_dense copy_ unbind_copy se
 _has_compatible_shallow_copy_type record_stream pin_memory _pin_memory item bucketize searchsorted _is_all_true _is_any_true
 pixel_shuffle pixel_unshuffle channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
 replication_pad3d block_diag im2col adaptive_max_pool2d adaptive_max_pool3d aminmax count_nonzero isin
+max_unpool2d max_unpool3d max_pool3d_with_indices diagonal_backward masked_scatter_backward allclose gcd lcm __lshift__ __rshift__
+__ilshift__ __irshift__ bitwise_left_shift bitwise_right_shift
 """.split())
 
 # Operators whose handlers look at the form of the result.
 WITH_FORM = frozenset("""
 mm addmm bmm baddbmm addmv mv dot addbmm convolution convolution_backward _adaptive_avg_pool2d upsample_nearest2d upsample_bilinear2d
+_upsample_nearest_exact2d upsample_bicubic2d
 """.split())
 
 # PyTorch's types by the names of the formats.
@@ -99,6 +103,8 @@ class Session(TorchDispatchMode):
             self.operators.read_book(book)
         self.unmodelled, self.guesses = unmodelled, guesses
         self.report = Report()
+        # Composite operators arrive whole, as they do without autograd.
+        self.decomposes = False
         # What looks at every call: recorders, comparisons with a recording.
         self.watchers: list[Any] = []
         self.flags: tuple[Any, ...] | None = None
@@ -120,6 +126,16 @@ class Session(TorchDispatchMode):
         with self:
             return func.decompose(*args, **kwargs)
 
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """What is called inside passes through the session, from below autograd."""
+        before, self.decomposes = self.decomposes, True
+        try:
+            with self:
+                yield
+        finally:
+            self.decomposes = before
+
     def watched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[[], Any]) -> Any:
         for watcher in self.watchers:
             call = functools.partial(watcher.watched, func, args, kwargs, call)
@@ -131,7 +147,7 @@ class Session(TorchDispatchMode):
             return self.specials[packet](self, func, args, kwargs)
         if packet == "item":
             func = torch.ops.aten._local_scalar_dense.default
-        elif packet not in self.specials and torch.is_inference_mode_enabled() and func._can_decompose():
+        elif packet not in self.specials and (self.decomposes or torch.is_inference_mode_enabled()) and func._can_decompose():
             result = self.decomposed(func, args, kwargs)
             if result is not NotImplemented:
                 return result

@@ -1,0 +1,73 @@
+"""Ranges of numbers and windows, which the GPU computes from the place of each element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from .session import Session, argument_of
+
+aten = torch.ops.aten
+MOST_EXACT = 2**24
+
+
+def on_gpu(session: Session, numbers: Any) -> Any:
+    return session.computed(aten._to_copy.default, (numbers,), {"device": torch.device("cuda", 0)})
+
+
+def steps_from(session: Session, begin: float, step: float, places: Any) -> Any:
+    """fma(step, place, begin) in FP32."""
+    start, by = (torch.full(places.shape, x, dtype=torch.float32) for x in (begin, step))
+    return session.computed(aten.addcmul.default, tuple(on_gpu(session, x) for x in (start, by, places)), {})
+
+
+def single(number: float) -> float:
+    return float(torch.tensor(number, dtype=torch.float64).float())
+
+
+def arange(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    numbers = [x for x in args if isinstance(x, (int, float))]
+    if all(isinstance(x, int) for x in numbers) or all(float(x).is_integer() and abs(x) <= MOST_EXACT for x in numbers):
+        return session.moved(func, args, kwargs)
+    begin, step = (argument_of(func, args, kwargs, name) for name in ("start", "step"))
+    form = func(*args, **{**kwargs, "device": torch.device("meta")})
+    if not form.is_floating_point() or form.dtype == torch.float64 or form.numel() > MOST_EXACT:
+        return session.without_model(func, args, kwargs, "steps that are no integers, of this type or so many")
+    found = steps_from(session, single(begin or 0), single(1 if step is None else step), torch.arange(form.numel()).float())
+    return session.computed(aten._to_copy.default, (found,), {"dtype": form.dtype}) if form.dtype != torch.float32 else found
+
+
+def linspace(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """From both ends to the middle."""
+    begin, end, count = (argument_of(func, args, kwargs, name) for name in ("start", "end", "steps"))
+    form = func(*args, **{**kwargs, "device": torch.device("meta")})
+    if form.dtype != torch.float32 or count > MOST_EXACT or isinstance(begin, torch.Tensor) or isinstance(end, torch.Tensor):
+        return session.without_model(func, args, kwargs, "other than FP32 between two numbers")
+    if count < 2:
+        return session.moved(func, args, kwargs)
+    first, last = (torch.tensor(x, dtype=torch.float32) for x in (begin, end))
+    step = float((last - first) / torch.tensor(count - 1, dtype=torch.float32))
+    places, middle = torch.arange(count).float(), count // 2
+    lower = steps_from(session, float(first), step, places[:middle])
+    upper = steps_from(session, float(last), -step, count - 1 - places[middle:])
+    return session.computed(aten.cat.default, ([lower, upper],), {})
+
+
+def window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """hann_window, hamming_window."""
+    given = {x.name: argument_of(func, args, kwargs, x.name) for x in func._schema.arguments}
+    is_hann = func.overloadpacket.__name__ == "hann_window"
+    alpha, beta = (0.5, 0.5) if is_hann else (given.get("alpha") or 0.54, given.get("beta") or 0.46)
+    length, periodic = given["window_length"], given.get("periodic") is not False
+    if length < 2 or (kwargs.get("dtype") or torch.get_default_dtype()) != torch.float32:
+        return session.moved(func, args, kwargs) if length < 2 else session.without_model(func, args, kwargs, "other than FP32")
+    count = length + periodic
+    x = on_gpu(session, torch.arange(count).float())
+    for operator, number in ((aten.mul.Tensor, math.pi * 2.0 / (count - 1)), (aten.cos.default, None), (aten.mul.Tensor, -beta), (aten.add.Tensor, alpha)):
+        x = session.computed(operator, (x,) if number is None else (x, number), {})
+    return session.computed(aten.slice.Tensor, (x, 0, 0, length), {})
+
+
+Session.specials.update({"arange": arange, "linspace": linspace, "hann_window": window, "hamming_window": window})
