@@ -97,7 +97,7 @@ inline constexpr std::array<Wmma, 1> kGfx12WmmaBF16Cases = {{
   CHECK_FALSE(makes_captures(captures.path() / "nothing", captures.path()));
 }
 
-TEST_CASE("RDNA: the published answers of two Radeon cards are reproduced") {
+TEST_CASE("RDNA: the published answers of two Radeon cards are reproduced", "[shared]") {
   const char* const place = std::getenv("GUARDBIT_RDNA_FIXTURES");
   if (place == nullptr) {
     std::cout << "SKIPPED: GUARDBIT_RDNA_FIXTURES names no folder with AMD's float_dot headers\n";
