@@ -20,7 +20,7 @@ RECORDED = {
     "accumulate": "accumulate.py", "optimizers_foreach": "optimizers.py foreach", "optimizers_single": "optimizers.py single",
     "llama_bf16": "llama.py bf16", "llama_fp16": "llama.py fp16", "generate_llama_bf16": "generate.py llama bf16",
     "generate_qwen3_bf16": "generate.py qwen3 bf16", "generate_gpt2_fp16": "generate.py gpt2 fp16", "vit_bf16": "vit.py bf16", "vit_fp16": "vit.py fp16",
-    "draws": "draws.py",
+    "draws": "draws.py", "gru_bf16": "rnn_language.py GRU bf16",
 }
 # Some of their products have another plan than one chain, or are convolutions whose plan nothing tells.
 WITHOUT_PLANS = {"cnn_fp16", "gpt_math_fp32", "vit_bf16", "vit_fp16"}
