@@ -20,7 +20,7 @@ RECORDED = {
     "accumulate": "accumulate.py", "optimizers_foreach": "optimizers.py foreach", "optimizers_single": "optimizers.py single",
     "llama_bf16": "llama.py bf16", "llama_fp16": "llama.py fp16", "generate_llama_bf16": "generate.py llama bf16",
     "generate_qwen3_bf16": "generate.py qwen3 bf16", "generate_gpt2_fp16": "generate.py gpt2 fp16", "vit_bf16": "vit.py bf16", "vit_fp16": "vit.py fp16",
-    "draws": "draws.py",
+    "draws": "draws.py", "gru_bf16": "rnn_language.py GRU bf16", "masks": "masks.py",
 }
 # Some of their products have another plan than one chain, or are convolutions whose plan nothing tells.
 WITHOUT_PLANS = {"cnn_fp16", "gpt_math_fp32", "vit_bf16", "vit_fp16"}
@@ -189,8 +189,8 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     ("torch.zeros(3, device='cuda').index_add_(0, torch.tensor([1, 1], device='cuda'), torch.ones(2, device='cuda'))", "aten.index_add_.default"),
     ("torch.zeros(3, dtype=torch.complex64, device='cuda').exp()", "aten.exp.default"), ("torch.nn.DataParallel(torch.nn.Linear(1, 1))", "torch.nn.DataParallel"),
     ("torch.rand(3, 3, device='cuda').median(0)", "aten.median.dim"),
-    ("x = torch.ones(1, 1, 4, 8, dtype=torch.half, device='cuda')\nm = torch.ones(4, 4, dtype=torch.bool, device='cuda').tril(-1)\n"
-     "torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m)", "aten._scaled_dot_product_cudnn_attention.default"),
+    ("x = torch.ones(1, 1, 4, 8, dtype=torch.half, device='cuda')\nm = torch.ones(4, 4, dtype=torch.bool, device='cuda')\n"
+     "torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m, dropout_p=0.5)", "aten._scaled_dot_product_cudnn_attention.default"),
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
     ("torch.compile(lambda x: x)", "torch.compile"),

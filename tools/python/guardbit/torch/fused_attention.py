@@ -148,9 +148,7 @@ def _whole(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A fused forward kernel: two results are computed; the others say how to go backward."""
     began = time.perf_counter()
-    query, key, bias = (argument_of(func, args, kwargs, name) for name in ("query", "key", "attn_bias"))
-    if "cudnn" in str(func) and bias is not None and bool((elements_of(bias) <= CUDNNS_HIDDEN).all(-1).any()):
-        return session.without_model(func, args, kwargs, "a query whose keys are all masked, not measured")
+    query, key = (argument_of(func, args, kwargs, name) for name in ("query", "key"))
     seed, offset = generators.default.seed_, generators.default.offset
     session.refresh_flags()
     kept: list[Any] = []
@@ -176,6 +174,38 @@ def _with_state(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     return out, sums, None, None, query.shape[2], key.shape[2], GpuTensor(first), GpuTensor(second), None
 
 
+def _masked_queries(bias: Any) -> Any:
+    """Queries, [batch, heads, queries, 1], that the mask gives minus infinity for every key; None where there are none."""
+    masked = None if bias is None else (elements_of(bias) == -math.inf).all(-1, keepdim=True)
+    return masked if masked is not None and bool(masked.any()) else None
+
+
+def _cudnn(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Results of queries that are masked everywhere are zeros."""
+    masked = _masked_queries(argument_of(func, args, kwargs, "attn_bias"))
+    if masked is None:
+        return _with_state(session, func, args, kwargs)
+    out, sums, *state = _with_state(session, func, *_with(func, args, kwargs, masked, "attn_bias"))
+    out.elements.masked_fill_(masked, 0)
+    return out, sums, *state
+
+
+def _cudnn_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    masked = _masked_queries(argument_of(func, args, kwargs, "attn_bias"))
+    if masked is not None:
+        args, kwargs = _with(func, args, kwargs, masked, "attn_bias", "grad_out")
+    return session.modelled(func, args, kwargs)
+
+
+def _with(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], masked: Any, *names: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with zeros for these queries in those of these names."""
+    def cleared(name: str, value: Any) -> Any:
+        return GpuTensor(value.elements.masked_fill(masked, 0), value.doubt) if name in names else value
+
+    found = tuple(cleared(argument.name, value) for argument, value in zip(func._schema.arguments, args))
+    return found, {name: cleared(name, value) for name, value in kwargs.items()}
+
+
 def _count(value: Any) -> int:
     return math.prod(value[1])
 
@@ -184,7 +214,8 @@ Session.specials.update({
     "scaled_dot_product_attention": _whole,
     "_scaled_dot_product_flash_attention": _with_state,
     "_scaled_dot_product_efficient_attention": _with_state,
-    "_scaled_dot_product_cudnn_attention": _with_state,
+    "_scaled_dot_product_cudnn_attention": _cudnn,
+    "_scaled_dot_product_cudnn_attention_backward": _cudnn_backward,
 })
 
 
