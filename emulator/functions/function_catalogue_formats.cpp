@@ -53,7 +53,8 @@ Function integer_function(std::string_view name, std::string_view meaning,
 constexpr Evidence both_elements = {Basis::inferred, "each element as the form of one has it"};
 constexpr Evidence high_words = {Basis::measured,
                                  "H100, CUDA 13.0: digest of the results of all 2^32 high words"};
-constexpr Evidence by_manual = {Basis::documented, "PTX ISA 9.0"};
+constexpr Evidence drawn_operands_of_h200 = {
+    Basis::measured, "H200, CUDA 13.0: digest of the results of 2^24 drawn operands"};
 
 struct Meaning {
   const mufu::UnitFunction* function;
@@ -141,7 +142,7 @@ std::vector<Function> rounded_functions() {
   for (const auto& [name, instruction] : rounded_instructions()) {
     if (is_program(instruction)) continue;
     all.push_back(rounded_function(name, instruction));
-    all.back().evidence = by_manual;
+    all.back().evidence = drawn_operands_of_h200;
   }
   return all;
 }
