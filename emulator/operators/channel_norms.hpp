@@ -37,11 +37,11 @@ struct BatchNormArguments {
   /// the weight of this batch in the running statistics
   double momentum = 0;
 };
-/// PyTorch's own kernels.
+/// PyTorch's own kernels; which one adds depends on whether the input's gradient is needed, too.
 ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& arguments);
 ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                           const Tensor& mean, const Tensor& reciprocal,
-                                          const Tensor* weight);
+                                          const Tensor* weight, bool needs_input = true);
 /// cuDNN's, as fitted to what it gave. `pixels` is how many a lane takes of a block's, where
 /// channels lie together: no rule for it is known.
 ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,

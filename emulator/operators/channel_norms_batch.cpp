@@ -139,6 +139,12 @@ void require_known(const ChannelLayout& layout) {
   if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
 
+/// Does PyTorch take its kernels for channels that lie together?
+bool is_channels_last_without_gaps(const Tensor& tensor) {
+  const ChannelLayout layout(tensor);
+  return layout.is_channels_last && layout.is_known;
+}
+
 float number_or(const std::vector<float>& numbers, std::size_t index, float absent) {
   return numbers.empty() ? absent : numbers[index];
 }
@@ -207,9 +213,17 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
 
 ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                           const Tensor& mean, const Tensor& reciprocal,
-                                          const Tensor* weight) {
+                                          const Tensor* weight, bool needs_input) {
   const ChannelLayout layout(input);
   require_known(layout);
+  const bool is_together = layout.is_channels_last && is_channels_last_without_gaps(gradient);
+  // Sums by a kernel of their own: by the same threads where they are known.
+  const bool is_apart = !is_together && (layout.is_channels_last || !needs_input);
+  if (is_apart && (needs_input || layout.image > static_cast<std::int64_t>(warp_lanes) ||
+                   input.type != formats::fp32))
+    throw UnknownShape{
+        "batch_norm's gradient in another order than its input, or without the "
+        "input's gradient"};
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_or_none(weight);
@@ -222,7 +236,7 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
     const std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
     const float scale = number_or(weights, c, 1) * reciprocals[c];
     float sum = 0, products = 0;
-    if (layout.is_channels_last) {
+    if (is_together) {
       std::vector<float> first(shape.threads() * pixel_accumulators), second(first.size());
       for (std::size_t i = 0; i < own.size(); ++i) {
         const std::size_t t = i % first.size();
@@ -259,7 +273,7 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
   return {tensor_of_numbers(input.type, input.shape, input.stride, results),
           tensor_of_numbers(type, of_channels, of_weight),
           tensor_of_numbers(type, of_channels, of_bias),
-          layout.is_channels_last ? "channels together" : "512 threads a channel, two stages"};
+          is_together ? "channels together" : "512 threads a channel, two stages"};
 }
 
 }  // namespace guardbit::emulator::operators

@@ -125,10 +125,10 @@ Answer batch_norm_inference(const Call& call, Context&) {
 }
 Answer batch_norm_gradients(const Call& call, Context&) {
   if (!call.boolean(7, "train", true)) return unmodelled("the gradient with running statistics");
-  ops::ChannelNormGradients all =
-      ops::batch_norm_gradients(floating(call.tensor(0, "grad_out")),
-                                floating(call.tensor(1, "input")), call.tensor(5, "save_mean"),
-                                call.tensor(6, "save_invstd"), call.optional_tensor(2, "weight"));
+  ops::ChannelNormGradients all = ops::batch_norm_gradients(
+      floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
+      call.tensor(5, "save_mean"), call.tensor(6, "save_invstd"), call.optional_tensor(2, "weight"),
+      wants(call, 9, 0));
   return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                    std::move(all.plan));
 }

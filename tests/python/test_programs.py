@@ -21,9 +21,15 @@ RECORDED = {
     "llama_bf16": "llama.py bf16", "llama_fp16": "llama.py fp16", "generate_llama_bf16": "generate.py llama bf16",
     "generate_qwen3_bf16": "generate.py qwen3 bf16", "generate_gpt2_fp16": "generate.py gpt2 fp16", "vit_bf16": "vit.py bf16", "vit_fp16": "vit.py fp16",
     "draws": "draws.py", "gru_bf16": "rnn_language.py GRU bf16", "masks": "masks.py",
+    "recommender_bf16": "recommender.py bf16", "recommender_fp16": "recommender.py fp16",
+    "lstm_fp32": "rnn_language.py LSTM fp32", "lstm_fp16": "rnn_language.py LSTM fp16", "lstm_bf16": "rnn_language.py LSTM bf16",
+    "gru_fp32": "rnn_language.py GRU fp32", "recommender_fp32": "recommender.py fp32", "encoder_fp32": "encoder.py fp32",
+    "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py",
+    "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
 }
 # Some of their products have another plan than one chain, or are convolutions whose plan nothing tells.
-WITHOUT_PLANS = {"cnn_fp16", "gpt_math_fp32", "vit_bf16", "vit_fp16"}
+WITHOUT_PLANS = {"cnn_fp16", "gpt_math_fp32", "vit_bf16", "vit_fp16", "lstm_fp32", "lstm_fp16", "lstm_bf16", "gru_fp32", "recommender_fp32", "encoder_fp32",
+                 "encoder_fp16", "encoder_bf16", "policy", "unet_bf16", "unet_fp16"}
 NEEDS = {"generate.py": "transformers", "vit.py": "torchvision"}
 
 
@@ -192,6 +198,8 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     ("x = torch.ones(1, 1, 4, 8, dtype=torch.half, device='cuda')\nm = torch.ones(4, 4, dtype=torch.bool, device='cuda')\n"
      "torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m, dropout_p=0.5)", "aten._scaled_dot_product_cudnn_attention.default"),
     ("torch.linspace(0, 1, 7, device='cuda')", "aten.linspace.default"),
+    ("n = torch.nn.BatchNorm1d(3).cuda()\nx = torch.randn(8, 3, device='cuda').requires_grad_()\ntorch.cat([n(x), n(x)], 1).square().sum().backward()",
+     "aten.native_batch_norm_backward.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
     ("torch.compile(lambda x: x)", "torch.compile"),
 ])
