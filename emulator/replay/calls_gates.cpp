@@ -12,11 +12,6 @@ namespace {
 
 namespace ops = operators;
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
-
 Tensor pointwise(std::string_view name, std::span<const Tensor* const> operands,
                  const ops::Parameters& parameters, const Context& context) {
   return ops::run_pointwise(*ops::find_pointwise(name), operands, parameters, operands[0]->type,

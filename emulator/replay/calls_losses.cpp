@@ -8,10 +8,6 @@ namespace {
 namespace ops = operators;
 using Kind = ops::ElementLoss::Kind;
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
 ops::LossReduction reduction_of(const Call& call, std::size_t position) {
   const std::int64_t number = call.integer(position, "reduction", 1);
   if (number < 0 || number > 2) throw UnknownArguments{"argument reduction: none of 0, 1, 2"};

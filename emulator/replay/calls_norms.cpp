@@ -12,11 +12,6 @@ namespace {
 
 namespace ops = operators;
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
-
 Answer layer_norm(const Call& call, Context& context) {
   ops::RowNormResult all =
       ops::row_norm(ops::RowNorm::layer, floating(call.tensor(0, "input")),

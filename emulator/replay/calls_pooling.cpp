@@ -11,8 +11,7 @@ namespace {
 namespace ops = operators;
 
 const Tensor& images(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  if (tensor.rank() < 3) throw UnknownArguments{"not a tensor of images"};
+  if (floating(tensor).rank() < 3) throw UnknownArguments{"not a tensor of images"};
   return tensor;
 }
 

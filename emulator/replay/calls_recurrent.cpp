@@ -10,11 +10,6 @@ namespace ops = operators;
 
 constexpr std::string_view how = "one kernel a step";
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
-
 ops::GateSums sums_of(const Call& call) {
   return {.input = floating(call.tensor(0, "input_gates")),
           .hidden = floating(call.tensor(1, "hidden_gates")),

@@ -10,11 +10,6 @@ namespace {
 
 namespace ops = operators;
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
-
 /// The recorded result, if it is one of that shape.
 const Tensor* recorded_result(const Call& call, const Dimensions& shape, const Context& context) {
   const Tensor* tensor = context.has_results ? call.out.tensor() : nullptr;

@@ -7,11 +7,6 @@ namespace {
 
 namespace ops = operators;
 
-const Tensor& floating(const Tensor& tensor) {
-  if (!ops::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
-  return tensor;
-}
-
 Answer answered(ops::SoftmaxResult all) {
   return computed({std::move(all.result)}, std::move(all.plan));
 }

@@ -21,4 +21,9 @@ Answer computed(std::vector<std::optional<Tensor>> results, std::string plan) {
   return {.results = std::move(results), .plan = std::move(plan)};
 }
 
+const Tensor& floating(const Tensor& tensor) {
+  if (!operators::is_working_type(tensor.type)) throw UnknownArguments{"a type without a model"};
+  return tensor;
+}
+
 }  // namespace guardbit::emulator::replay

@@ -86,6 +86,9 @@ Answer moves_data(std::string how = "moves data only");
 /// An answer that is to be compared.
 Answer computed(std::vector<std::optional<Tensor>> results, std::string plan);
 
+/// The tensor, which has a type of numbers that arithmetic is modelled in; UnknownArguments else.
+const Tensor& floating(const Tensor& tensor);
+
 struct Handler {
   /// as in aten.add.Tensor; "aten.add" stands for every overload that has no entry of its own
   std::string_view op;

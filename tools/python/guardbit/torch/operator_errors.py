@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..tables import Record, Table
+from .recording.facts import taken_apart
 from .recording.recorder import is_left_out
 
 aten = torch.ops.aten
@@ -144,12 +145,9 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if torch.is_inference_mode_enabled() and func._can_decompose():
-            # Without autograd composite operators arrive whole.
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+        result = taken_apart(self, func, args, kwargs)
+        if result is not NotImplemented:
+            return result
         if is_left_out(func) or not any(map(is_narrow, tensors_in((args, tuple(kwargs.values()))))):
             return func(*args, **kwargs)
         with _disable_current_modes():

@@ -1,4 +1,4 @@
-"""What a recording says of the machine, PyTorch's settings and generators."""
+"""What a recording says of the machine, PyTorch's settings and generators, and how it sees composite operators."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import subprocess
 from typing import Any
 
 import torch
+
+
+def taken_apart(scope: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a composite operator gives, its parts called in the scope; NotImplemented for any other call. Without autograd such operators
+    reach a dispatch mode whole."""
+    if not (torch.is_inference_mode_enabled() and func._can_decompose()):
+        return NotImplemented
+    with scope:
+        return func.decompose(*args, **kwargs)
 
 
 def flags() -> dict[str, Any]:

@@ -33,7 +33,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .contents import DTYPES, Contents
-from .facts import flags, generator_state, machine
+from .facts import flags, generator_state, machine, taken_apart
 
 # What neither computes nor moves anything, beside the views that the schema names.
 LEFT_OUT = frozenset("""
@@ -176,12 +176,9 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if torch.is_inference_mode_enabled() and func._can_decompose():
-            # Without autograd composite operators arrive whole.
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+        result = taken_apart(self, func, args, kwargs)
+        if result is not NotImplemented:
+            return result
         return self.watched(func, args, kwargs, lambda: func(*args, **kwargs))
 
     def watched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[[], Any]) -> Any:

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ... import _core
 from ...products import matmul
+from ..recording.facts import taken_apart
 from .autocast import CudaRules
 from .convolutions import Convolution
 
@@ -91,12 +92,9 @@ class Machine(TorchDispatchMode):
         if name == "scaled_dot_product_attention":
             with self:
                 return attention(*args, **kwargs)
-        if torch.is_inference_mode_enabled() and func._can_decompose():
-            # Without autograd composite operators arrive whole.
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+        result = taken_apart(self, func, args, kwargs)
+        if result is not NotImplemented:
+            return result
         computed = self.COMPUTED.get(name) if func._overloadname in ("default", "out") else None
         if computed is None:
             return func(*args, **kwargs)
