@@ -28,6 +28,11 @@ class PlanBook {
   bool has_failed(const std::string& shape) const;
   void set_failed(const std::string& shape) { failed_[shape] = true; }
 
+  /// What another book knows and this one does not.
+  void add_unknown(const PlanBook& other) {
+    plans_.insert(other.plans_.begin(), other.plans_.end());
+  }
+
   const std::map<std::string, std::vector<GemmPlan>>& all() const { return plans_; }
 
  private:

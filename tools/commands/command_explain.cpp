@@ -3,7 +3,10 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +20,9 @@
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
 #include "tools/console/counted.hpp"
+#include "tools/console/division/division.hpp"
+#include "tools/console/division/launcher.hpp"
+#include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -34,14 +40,17 @@ namespace {
 
 using emulator::GemmCapture;
 using formats::Error;
+using nlohmann::ordered_json;
 
 struct ExplainOptions {
-  std::string capture, d;
+  std::vector<std::string> captures;
+  std::string d;
   GemmPlaces places;
   std::vector<std::string> diff, specs;
   AskedProduct asked;
   ExplainSettings settings;
   AskedOperator asked_operator;
+  DivisionOptions division;
   bool json = false;
 };
 
@@ -96,13 +105,123 @@ int explain_operator(const ExplainOptions& options) {
   return answer.explained() ? 0 : 1;
 }
 
+Explanation explained(const GemmCapture& capture, ExplainSettings settings) {
+  StatusLine status;
+  settings.status = [&](const std::string& text) { status.show(text); };
+  return explain_product(capture, settings);
+}
+
+/// What is said of one of several captures: text, JSON and whether it is explained, or an error.
+ordered_json explained_file(const std::string& path, const ExplainOptions& options,
+                            const ExplainSettings& settings) {
+  try {
+    GemmCapture capture = emulator::read_gemm_capture(path);
+    set_asked(options.asked, capture);
+    const Explanation explanation = explained(capture, settings);
+    std::ostringstream text;
+    print(text, explanation);
+    return {{"file", path},
+            {"text", text.str()},
+            {"explanation", to_json(explanation)},
+            {"explained", explanation.search.explained()}};
+  } catch (const Error& error) {
+    return {{"file", path}, {"error", error.what()}};
+  }
+}
+
+/// Of several captures.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void add(const ordered_json& file) {
+    if (file.contains("error")) {
+      has_failed_ = true;
+      say(file["error"].get<std::string>());
+      return;
+    }
+    all_ &= file.at("explained").get<bool>();
+    if (json_) {
+      ordered_json j = {{"file", file.at("file")}};
+      j.update(file.at("explanation"));
+      list_.push_back(std::move(j));
+    } else {
+      std::cout << formats::printable(file.at("file").get<std::string>()) << ":\n"
+                << file.at("text").get<std::string>();
+    }
+  }
+  int finish() const {
+    if (json_) print_json({{"files", list_}});
+    if (has_failed_) return exit_bad_input;
+    return all_ ? 0 : exit_mismatch;
+  }
+
+ private:
+  bool json_, all_ = true, has_failed_ = false;
+  ordered_json list_ = ordered_json::array();
+};
+
+/// Everything but the files that the explanations depend on.
+ordered_json question_of(const ExplainOptions& options) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? ordered_json(*value) : ordered_json();
+  };
+  return {{"arch", options.asked.arch},
+          {"specs", options.specs},
+          {"alpha", number(options.asked.alpha)},
+          {"beta", number(options.asked.beta)},
+          {"activation", options.asked.activation},
+          {"tf32", options.asked.tf32},
+          {"max_plans", options.settings.most_plans},
+          {"time_limit", options.settings.time_limit}};
+}
+
+int explain_files(const ExplainOptions& options) {
+  const Interruption interruption;
+  Report report(options.json);
+  ExplainSettings settings = options.settings;
+  settings.interrupted = [&] { return interruption.asked_for(); };
+  const std::vector<std::string>& files = options.captures;
+  if (is_divided(options.division, files.size())) {
+    settings.threads = threads_of_process(settings.threads);
+    const auto results = divide(options.division,
+                                {.description = {"explain", files, question_of(options)},
+                                 .work =
+                                     [&](std::size_t i) {
+                                       ordered_json file =
+                                           explained_file(files[i], options, settings);
+                                       interruption.check();
+                                       return file;
+                                     }},
+                                interruption);
+    if (!results) return 0;
+    for (const ordered_json& file : *results) report.add(file);
+    return report.finish();
+  }
+  for (const std::string& file : files) {
+    report.add(explained_file(file, options, settings));
+    interruption.check(": the captures from there on were not explained");
+  }
+  return report.finish();
+}
+
+int merge_files(const ExplainOptions& options) {
+  Report report(options.json);
+  const auto parts = std::span(options.captures).subspan(1);
+  for (const ordered_json& file : merged_results_of("explain", parts).results) report.add(file);
+  return report.finish();
+}
+
 int explain_command(const ExplainOptions& options) {
   if (!options.asked_operator.op.empty()) return explain_operator(options);
+  if (!options.captures.empty() && options.captures.front() == "merge") return merge_files(options);
   load_specs(options.specs);
+  if (options.captures.size() > 1 || is_divided(options.division, options.captures.size()))
+    return explain_files(options);
   const EndAtOnce at_once;
   std::vector<GemmCapture> captures;
-  if (!options.capture.empty()) {
-    captures.push_back(emulator::read_gemm_capture(options.capture));
+  if (!options.captures.empty()) {
+    captures.push_back(emulator::read_gemm_capture(options.captures.front()));
   } else {
     if (options.places.a.empty() || options.places.b.empty() ||
         (options.d.empty() && options.diff.empty()))
@@ -117,12 +236,8 @@ int explain_command(const ExplainOptions& options) {
   for (GemmCapture& capture : captures) set_asked(options.asked, capture);
   std::vector<Explanation> accounts;
   accounts.reserve(captures.size());
-  for (const GemmCapture& capture : captures) {
-    StatusLine status;
-    ExplainSettings settings = options.settings;
-    settings.status = [&](const std::string& text) { status.show(text); };
-    accounts.push_back(explain_product(capture, settings));
-  }
+  for (const GemmCapture& capture : captures)
+    accounts.push_back(explained(capture, options.settings));
   if (options.json) {
     nlohmann::ordered_json j = to_json(accounts.front());
     if (accounts.size() > 1) j = {j, to_json(accounts[1])};
@@ -146,7 +261,10 @@ void add_explain(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "explain", "Find the plan that gives a library's result, or what is wrong with it");
   const auto options = std::make_shared<ExplainOptions>();
-  command->add_option("CAPTURE", options->capture, "A capture of kind gemm, conv2d or instruction");
+  command->add_option(
+      "CAPTURE", options->captures,
+      "Captures of kind gemm, conv2d or instruction; or the word merge and the parts "
+      "that --part made");
   command->add_option("--a", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
   command->add_option("--b", options->places.b, "B: [K, N] or [B, K, N]");
   add_operand_options(*command, options->places);
@@ -186,18 +304,29 @@ void add_explain(CLI::App& app, int& status) {
                    "With --operator: what norms add to the variance (default 1e-5)")
       ->check(CLI::Range(0.0, 1.0));
   add_threads_option(*command, options->settings.threads);
+  add_division_options(*command, options->division);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Exit status: 0 explained, 1 not explained, 2 bad input, 130 interrupted.\n"
       "Example: guardbit explain tests/golden/gemm/mm_fp32_33x17x100.safetensors\n"
+      "Example: guardbit explain captures/*.safetensors --part 3/8 --results part3\n"
       "Example: guardbit explain --a a.npy --b b.npy --d d.npy --arch sm_90 --tf32\n"
       "Example: guardbit explain --operator softmax --input x.npy --output y.npy");
   command->callback([options, command, &status] {
-    if (!options->capture.empty())
+    if (!options->captures.empty())
       refuse_unread(*command,
                     {"--a", "--b", "--c", "--bias", "--scale-a", "--scale-b", "--sparse", "--from",
                      "--d", "--diff"},
                     "without a CAPTURE");
+    if (options->captures.empty())
+      refuse_unread(*command, {"--part", "--results"}, "with captures alone");
+    else if (options->captures.front() == "merge")
+      refuse_unread(*command,
+                    {"--arch", "--spec", "--alpha", "--beta", "--activation", "--tf32",
+                     "--max-plans", "--time-limit", "--threads", "--part", "--results"},
+                    "without merge");
+    if (!options->division.part.empty())
+      refuse_unread(*command, {"--json"}, "without --part: 'guardbit explain merge' takes it");
     const bool is_operator = !options->asked_operator.op.empty();
     if (is_operator) {
       refuse_unread(*command,

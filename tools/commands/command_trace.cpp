@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
+#include "tools/console/division/division.hpp"
+#include "tools/console/division/launcher.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
@@ -29,6 +32,7 @@ struct TraceOptions {
   std::vector<std::string> words;
   TraceSettings how;
   std::string report;
+  DivisionOptions division;
   PlotOptions plot;
   bool json = false;
   bool csv = false;
@@ -43,6 +47,41 @@ std::string this_command() {
   return command;
 }
 
+/// Everything but the files that the results depend on.
+nlohmann::ordered_json question_of(const TraceSettings& how) {
+  return {{"formats", how.formats},
+          {"scales", how.scales},
+          {"policy", how.policy},
+          {"layout", how.layout},
+          {"from", how.from},
+          {"tolerance", how.tolerance},
+          {"scale_exact", how.exact_product},
+          {"histogram", how.histogram},
+          {"keep_going", how.keep_going}};
+}
+
+/// Nothing where another process reports the results.
+std::optional<TraceResults> traced(const TraceOptions& options, const Interruption& interruption) {
+  const auto pause = [&] { interruption.check(); };
+  const std::vector<std::string> files = trace_files(options.words);
+  if (!is_divided(options.division, files.size())) return trace(options.words, options.how, pause);
+  TraceSettings how = options.how;
+  how.threads = threads_of_process(how.threads);
+  const auto results =
+      divide(options.division,
+             {.description = {"trace", files, question_of(how)},
+              .work = [&](std::size_t i) { return to_json(trace_file(files[i], how, pause)); }},
+             interruption);
+  if (!results) return std::nullopt;
+  return joined_results(*results);
+}
+
+/// Of parts that --part made, or of what --json printed.
+TraceResults merged(const std::vector<std::string>& files) {
+  if (files.empty() || !is_results_file(files.front())) return merged_results(files);
+  return joined_results(merged_results_of("trace", files).results);
+}
+
 int run(const TraceOptions& options) {
   if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
   if (options.how.histogram && (options.csv || !options.report.empty()))
@@ -50,9 +89,11 @@ int run(const TraceOptions& options) {
   options.plot.require_valid();
   const Interruption interruption;
   const bool merges = options.words.front() == "merge";
-  const TraceResults results =
-      merges ? merged_results({options.words.begin() + 1, options.words.end()})
-             : trace(options.words, options.how, [&] { interruption.check(); });
+  const std::optional<TraceResults> reported =
+      merges ? merged({options.words.begin() + 1, options.words.end()})
+             : traced(options, interruption);
+  if (!reported) return 0;
+  const TraceResults& results = *reported;
   require_tensors(results, options.how.keep_going);
   if (!options.report.empty()) {
     formats::write_file(options.report, trace_report(results, this_command()));
@@ -87,7 +128,7 @@ void add_trace(CLI::App& app, int& status) {
   command
       ->add_option(
           "FILE", options->words,
-          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word merge and what --json printed of the parts of a trace")
+          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word merge and what --json printed of the parts of a trace, or what --part made of it")
       ->type_name("FILE")
       ->required();
   command
@@ -122,6 +163,7 @@ void add_trace(CLI::App& app, int& status) {
   command->add_flag("--histogram", options->how.histogram,
                     "Only zeros, binades, infinities and NaNs: no formats, no sums, in less time");
   add_threads_option(*command, options->how.threads);
+  add_division_options(*command, options->division);
   command->add_flag("--keep-going", options->how.keep_going,
                     "Leave out files that cannot be read, and say so");
   command
@@ -142,10 +184,14 @@ void add_trace(CLI::App& app, int& status) {
   command->callback([options, command, &status] {
     const bool merges = options->words.front() == "merge";
     if (merges)
-      refuse_unread(*command,
-                    {"--formats", "--layout", "--scales", "--policy", "--scale-exact", "--from",
-                     "--tolerance", "--histogram", "--keep-going", "--threads"},
-                    "without merge");
+      refuse_unread(
+          *command,
+          {"--formats", "--layout", "--scales", "--policy", "--scale-exact", "--from",
+           "--tolerance", "--histogram", "--keep-going", "--threads", "--part", "--results"},
+          "without merge");
+    if (!options->division.part.empty())
+      refuse_unread(*command, {"--report", "--plot", "--json", "--csv"},
+                    "without --part: 'guardbit trace merge' takes them");
     if (options->how.histogram)
       refuse_unread(
           *command,

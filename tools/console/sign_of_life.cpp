@@ -54,13 +54,17 @@ SignOfLife::SignOfLife(std::string command, std::chrono::milliseconds interval) 
   }
 }
 
-SignOfLife::~SignOfLife() {
-  if (!thread_.joinable()) return;
+void end_signs_of_life() {
   {
     const std::lock_guard lock(work().mutex);
     work().has_ended = true;
   }
   work().ended.notify_all();
+}
+
+SignOfLife::~SignOfLife() {
+  if (!thread_.joinable()) return;
+  end_signs_of_life();
   thread_.join();
 }
 

@@ -25,4 +25,7 @@ class SignOfLife {
 /// stands on the terminal.
 void set_present_work(const std::string& text, bool is_shown);
 
+/// From now on there are no signs: another process gives them.
+void end_signs_of_life();
+
 }  // namespace guardbit::tools

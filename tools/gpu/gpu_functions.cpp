@@ -11,6 +11,7 @@
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "gpu/cuda/device/device.hpp"
+#include "gpu/cuda/device/on_devices.hpp"
 #include "gpu/cuda/function/program_validation.hpp"
 #include "gpu/cuda/function/ptx_validation.hpp"
 #include "tools/catalogue/function_facts.hpp"
@@ -19,6 +20,7 @@
 #include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/gpu/devices_option.hpp"
 #include "tools/gpu/provenance.hpp"
 
 namespace guardbit::tools {
@@ -58,17 +60,27 @@ int validate_functions(const FunctionCampaign& campaign) {
   std::uint64_t inputs = 0, mismatches = 0;
   {
     ProgressLine progress("validating", names.size());
-    for (std::size_t i = 0; i < names.size() && !interruption.asked_for(); ++i) {
-      progress.update(i);
-      const FunctionReport report = gpu::validate_instruction(
-          names[i], campaign.inputs, [&](std::uint64_t) { return !interruption.asked_for(); });
+    std::vector<FunctionReport> reports(names.size());
+    const auto goes_on = [&] { return !interruption.asked_for(); };
+    const auto note = [&](std::size_t i) {
+      const FunctionReport& report = reports[i];
       inputs += report.compared;
       mismatches += report.mismatches;
       rows.push_back(json_of(report));
       if (!campaign.json && (names.size() <= 8 || report.mismatches != 0))
         std::cout << report.function << ": " << report.compared << " inputs, "
                   << counted(report.mismatches, "mismatch", "es") << '\n';
-    }
+      progress.update(i + 1);
+    };
+    gpu::divide_among(campaign.devices, {.count = names.size(),
+                                         .work =
+                                             [&](std::size_t i) {
+                                               reports[i] = gpu::validate_instruction(
+                                                   names[i], campaign.inputs,
+                                                   [&](std::uint64_t) { return goes_on(); });
+                                             },
+                                         .finished = note,
+                                         .goes_on = goes_on});
   }
   Json pairs = Json::array();
   if (campaign.names.empty() && !interruption.asked_for()) {
@@ -99,8 +111,8 @@ int validate_functions(const FunctionCampaign& campaign) {
     std::cout << summary.dump(1) << '\n';
   } else {
     std::cout << rows.size() << " of " << counted(names.size(), "function") << ", " << inputs
-              << " inputs, " << counted(mismatches, "mismatch", "es") << " on " << device.name
-              << '\n';
+              << " inputs, " << counted(mismatches, "mismatch", "es") << " on "
+              << devices_text(campaign.devices, device) << '\n';
   }
   interruption.check();
   return mismatches == 0 ? 0 : exit_mismatch;

@@ -14,6 +14,8 @@ struct FunctionCampaign {
   std::uint64_t inputs = 0;
   std::string output;
   bool json = false;
+  /// numbers of devices of this host
+  std::vector<int> devices;
 };
 
 /// Compares instructions that are functions of numbers with their models on the device; returns the

@@ -19,10 +19,12 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
+#include "gpu/cuda/device/on_devices.hpp"
 #include "gpu/cuda/product/cublas.hpp"
 #include "gpu/cuda/product/device_product.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/gpu/devices_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/products/operand_file.hpp"
 
@@ -53,6 +55,7 @@ struct Options {
   std::string kernel = "auto", family = "normal", compare;
   std::vector<int> random;
   std::uint64_t seed = 1;
+  std::string devices = "all";
   int repeat = 1, check = 0;
   bool json = false;
 };
@@ -106,12 +109,16 @@ struct Matrices {
         c(bytes_of(made.c, std::int64_t{m} * n), where),
         d(bytes_of(made.d, std::int64_t{m} * n), where) {}
 
-  gpu::DeviceMatrices view() const {
-    return {a.as<std::byte>(),
+  gpu::DeviceMatrices view() const { return view(0, m); }
+  /// So many rows of A, C and D, and all of B.
+  gpu::DeviceMatrices view(int row, int rows) const {
+    const std::size_t results = bytes_of(instruction.d, std::int64_t{row} * n),
+                      addends = bytes_of(instruction.c, std::int64_t{row} * n);
+    return {a.as<std::byte>() + bytes_of(instruction.a, std::int64_t{row} * k),
             b.as<std::byte>(),
-            has_c ? c.as<std::byte>() : nullptr,
-            d.as<std::byte>(),
-            m,
+            has_c ? c.as<std::byte>() + addends : nullptr,
+            d.as<std::byte>() + results,
+            rows,
             n,
             k};
   }
@@ -223,7 +230,8 @@ struct Timing {
   double pack_seconds = 0;
 };
 
-Timing multiply(const Options& options, const Matrices& x) {
+/// Those rows of D, on the current device.
+Timing multiply(const Options& options, const Matrices& x, const gpu::DeviceMatrices& rows) {
   const auto tuned = gpu::tuned_instruction(x.instruction);
   const bool takes = tuned && gpu::tuned_takes(*tuned, x.k);
   if (options.kernel == "tuned" && !takes)
@@ -239,14 +247,14 @@ Timing multiply(const Options& options, const Matrices& x) {
       line.show("multiplying by the model, run " + std::to_string(i + 1) + " of " +
                 std::to_string(options.repeat));
       timer.start();
-      gpu::multiply_by_model(x.instruction, x.view());
+      gpu::multiply_by_model(x.instruction, rows);
       const double seconds = timer.stop();
       if (i == 0 || seconds < best.seconds) best.seconds = seconds;
     }
     return best;
   }
   best.kernel = "tuned";
-  const gpu::TunedMultiplication product(*tuned, x.view());
+  const gpu::TunedMultiplication product(*tuned, rows);
   for (int i = 0; i < options.repeat; ++i) {
     timer.start();
     product.pack();
@@ -260,6 +268,45 @@ Timing multiply(const Options& options, const Matrices& x) {
     }
   }
   return best;
+}
+
+/// D by rows on several devices, each with operands of its own; D is whole on the first of them.
+/// The seconds are those of the slowest.
+struct DividedProduct {
+  std::unique_ptr<Matrices> matrices;
+  Timing timing;
+};
+
+DividedProduct multiply(const Options& options, const MatrixInstruction& instruction,
+                        const std::vector<int>& devices) {
+  constexpr int alignment = 256;  // a multiple of every tile's height
+  std::vector<DividedProduct> parts(devices.size());
+  const auto rows_until = [&](std::size_t i) {
+    const std::int64_t m = parts[0].matrices->m;
+    if (i == devices.size()) return static_cast<int>(m);
+    const std::int64_t share = m * static_cast<std::int64_t>(i) / std::ssize(devices);
+    return static_cast<int>(share / alignment * alignment);
+  };
+  gpu::on_each_device(devices, [&](std::size_t i) {
+    parts[i].matrices =
+        std::make_unique<Matrices>(options.random.empty() ? matrices_of_files(options, instruction)
+                                                          : random_matrices(options, instruction));
+    gpu::check_cuda(cudaDeviceSynchronize(), where);
+  });
+  gpu::on_each_device(devices, [&](std::size_t i) {
+    const int begin = rows_until(i), rows = rows_until(i + 1) - begin;
+    if (rows == 0) return;
+    const Matrices& mine = *parts[i].matrices;
+    parts[i].timing = multiply(options, mine, mine.view(begin, rows));
+    if (i == 0) return;
+    gpu::check_cuda(
+        cudaMemcpy(parts[0].matrices->view(begin, rows).d, mine.view(begin, rows).d,
+                   bytes_of(instruction.d, std::int64_t{rows} * mine.n), cudaMemcpyDefault),
+        where);
+  });
+  for (const DividedProduct& part : parts)
+    if (part.timing.seconds > parts[0].timing.seconds) parts[0].timing = part.timing;
+  return std::move(parts[0]);
 }
 
 nlohmann::ordered_json compare_with_cublas(const Matrices& x) {
@@ -294,6 +341,7 @@ std::string text_of(const nlohmann::ordered_json& j) {
       << j["instruction"].get<std::string>() << " on " << j["arch"].get<std::string>() << ": "
       << number(j["seconds"]) * 1e3 << " ms, " << number(j["tflops"]) << " TFLOP/s, "
       << j["kernel"].get<std::string>() << " kernel";
+  if (j["devices"] != 1) out << ", " << j["devices"] << " devices";
   if (j.contains("fp64_fraction"))
     out << ", " << 100 * number(j["fp64_fraction"]) << " % of the FP64 tensor cores";
   out << '\n';
@@ -317,9 +365,10 @@ int run(const Options& options) {
   const MatrixInstruction instruction = instruction_of(options);
   if (!options.random.empty()) emulator::require_product(instruction, options.random.back(), where);
   const gpu::Device device = gpu::require_device();
-  const Matrices x = options.random.empty() ? matrices_of_files(options, instruction)
-                                            : random_matrices(options, instruction);
-  const Timing timing = multiply(options, x);
+  const std::vector<int> devices = usable_devices(options.devices);
+  gpu::check_cuda(cudaSetDevice(devices.front()), where);
+  const auto [matrices, timing] = multiply(options, instruction, devices);
+  const Matrices& x = *matrices;
   const double flops = 2.0 * x.m * x.n * x.k;
 
   nlohmann::ordered_json j = {{"arch", options.arch},
@@ -331,8 +380,10 @@ int run(const Options& options) {
                               {"tflops", flops / timing.seconds * 1e-12},
                               {"kernel", timing.kernel},
                               {"pack_seconds", timing.pack_seconds},
-                              {"device", device.name}};
-  const auto fraction = fp64_fraction(device, flops / timing.seconds);
+                              {"device", device.name},
+                              {"devices", devices.size()}};
+  const auto fraction =
+      fp64_fraction(device, flops / timing.seconds / static_cast<double>(devices.size()));
   if (timing.kernel == "tuned" && fraction) j["fp64_fraction"] = *fraction;
   Checked checked;
   if (options.check > 0) checked = check_tiles(x, options.check, options.seed);
@@ -385,6 +436,7 @@ void add_gpu_gemm(CLI::App& gpu, int& status) {
       ->check(CLI::Range(0, 100000));
   command->add_option("--compare", options->compare, "Also multiply with that library")
       ->check(CLI::IsMember({"cublas"}));
+  add_devices_option(*command, options->devices);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "D's elements are ascending chains of the instruction. Exits with 1 when --check finds a mismatch.\n"

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -12,10 +11,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "formats/files/atomic_output.hpp"
@@ -25,10 +22,12 @@
 #include "gpu/cuda/function/ptx_validation.hpp"
 #include "gpu/cuda/screening/device_screen.hpp"
 #include "gpu/validation/device_capture.hpp"
+#include "tools/console/division/part.hpp"
 #include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/gpu/devices_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/report/screen_verdict.hpp"
 
@@ -55,44 +54,6 @@ struct Options {
   std::uint64_t seed = 1;
   bool json = false;
 };
-
-/// A whole number that is all of the text.
-std::optional<int> number_of(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-std::vector<HostDevice> chosen_devices(const Options& options,
-                                       const std::vector<HostDevice>& devices) {
-  if (options.devices == "all") return devices;
-  std::vector<HostDevice> chosen;
-  std::set<int> numbers;
-  for (std::size_t begin = 0; begin <= options.devices.size();) {
-    const std::size_t end = std::min(options.devices.find(',', begin), options.devices.size());
-    const std::string word = options.devices.substr(begin, end - begin);
-    const auto number = number_of(word);
-    if (!number || *number >= static_cast<int>(devices.size()))
-      throw Error("--devices", "there is no device " + formats::in_quotes(word),
-                  "all, 0 to " + std::to_string(devices.size() - 1));
-    if (numbers.insert(*number).second)
-      chosen.push_back(devices[static_cast<std::size_t>(*number)]);
-    begin = end + 1;
-  }
-  return chosen;
-}
-
-std::pair<int, int> part_of(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto part = number_of(std::string_view(text).substr(0, slash)),
-             parts = slash == std::string::npos
-                         ? std::nullopt
-                         : number_of(std::string_view(text).substr(slash + 1));
-  if (!part || !parts || *part < 1 || *part > *parts)
-    throw Error("--part", formats::in_quotes(text) + " is no part", "as 1/8, to 8/8");
-  return {*part, *parts};
-}
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
@@ -167,7 +128,9 @@ int status_of(const std::vector<gpu::DeviceReport>& reports) {
 
 int screen(const Options& options) {
   ScreenRun run;
-  std::tie(run.part, run.parts) = part_of(options.part);
+  const Part part = part_of(options.part);
+  run.part = part.part;
+  run.parts = part.parts;
   run.host = options.node;
   run.time = now_text();
   run.seed = options.seed;
@@ -183,7 +146,7 @@ int screen(const Options& options) {
   std::vector<gpu::DeviceReport> reports;
   std::string driver;
   try {
-    const std::vector<HostDevice> devices = chosen_devices(options, gpu::devices_of_host());
+    const std::vector<HostDevice> devices = chosen_devices(options.devices, gpu::devices_of_host());
     driver = gpu::find_device().driver;
     gpu::ScreenInputs inputs;
     {
@@ -221,10 +184,7 @@ void add_gpu_screen(CLI::App& gpu, int& status) {
                    "How long to screen; every test runs once at least")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  command
-      ->add_option("--devices", options->devices,
-                   "Devices of this host, all at the same time: all, or numbers as 0,2")
-      ->capture_default_str();
+  add_devices_option(*command, options->devices);
   command
       ->add_option(
           "--tests", options->tests,

@@ -15,6 +15,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
 #include "gpu/cuda/device/device.hpp"
+#include "gpu/cuda/device/on_devices.hpp"
 #include "gpu/cuda/validation/instruction_validation.hpp"
 #include "gpu/operands/sass_table.hpp"
 #include "gpu/validation/device_capture.hpp"
@@ -23,6 +24,7 @@
 #include "tools/console/exit_status.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/gpu/devices_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/gpu/gpu_functions.hpp"
 #include "tools/gpu/provenance.hpp"
@@ -39,7 +41,7 @@ struct Options {
   std::vector<std::string> names;
   bool all = false, json = false, functions = false;
   std::string outputs = "1e8", reference_outputs = "1e6";
-  std::string family, operands = "any", sass, output, captures = ".";
+  std::string family, operands = "any", devices = "all", sass, output, captures = ".";
   std::uint64_t seed = 1;
 };
 
@@ -133,6 +135,7 @@ class Campaign {
       : options_(options),
         instructions_(std::move(instructions)),
         device_(gpu::require_device()),
+        devices_(usable_devices(options.devices)),
         sass_(gpu::read_sass(options.sass)),
         plan_{.outputs = count_of(options.outputs, "--outputs"),
               .reference_outputs = count_of(options.reference_outputs, "--reference"),
@@ -147,12 +150,20 @@ class Campaign {
       file.emplace(options_.output);  // fails before the work, not after
     const auto start = std::chrono::steady_clock::now();
     const Interruption interruption;
+    std::vector<Validated> validated(instructions_.size());
     {
       ProgressLine progress("validating", instructions_.size());
-      for (std::size_t i = 0; i < instructions_.size() && !interrupted_; ++i) {
-        progress.update(i);
-        validate(*instructions_[i], interruption);
-      }
+      gpu::divide_among(
+          devices_,
+          {.count = instructions_.size(),
+           .work = [&](std::size_t i) { validated[i] = validate(*instructions_[i], interruption); },
+           .finished =
+               [&](std::size_t i) {
+                 note(*instructions_[i], validated[i]);
+                 validated[i] = {};
+                 progress.update(i + 1);
+               },
+           .goes_on = [&] { return !interruption.asked_for(); }});
     }
     seconds_ = seconds_since(start);
     if (status_ == 0 && mismatches_ != 0) status_ = exit_mismatch;
@@ -175,23 +186,41 @@ class Campaign {
     return plan;
   }
 
-  void validate(const TensorCoreInstruction& instruction, const Interruption& interruption) {
-    if (!gpu::Staging::accepts(instruction)) {
+  /// What became of an instruction; without a report it was skipped.
+  struct Validated {
+    std::optional<InstructionReport> report;
+    /// the smallest case of its first mismatch
+    std::optional<gpu::Batch> smallest;
+  };
+
+  /// On the current device.
+  Validated validate(const TensorCoreInstruction& instruction,
+                     const Interruption& interruption) const {
+    Validated out;
+    if (!gpu::Staging::accepts(instruction)) return out;
+    const emulator::MatrixInstruction model = gpu::catalogue_instruction(instruction);
+    out.report =
+        gpu::validate_instruction(instruction, model, plan_of(instruction),
+                                  [&](std::uint64_t) { return !interruption.asked_for(); });
+    if (out.report->mismatch)
+      out.smallest = gpu::reduce_mismatch(instruction, model, *out.report->mismatch);
+    return out;
+  }
+
+  void note(const TensorCoreInstruction& instruction, const Validated& validated) {
+    if (!validated.report) {
       skipped_.push_back(gpu::capture_stem(instruction));
       return;
     }
-    const emulator::MatrixInstruction model = gpu::catalogue_instruction(instruction);
-    const InstructionReport report =
-        gpu::validate_instruction(instruction, model, plan_of(instruction),
-                                  [&](std::uint64_t) { return !interruption.asked_for(); });
-    interrupted_ = report.interrupted;
+    const InstructionReport& report = *validated.report;
+    interrupted_ |= report.interrupted;
     outputs_ += report.outputs;
     mismatches_ += report.mismatches + report.reference_mismatches;
     total_ += report.seconds;
     reports_.push_back(json_of(instruction, report, gpu::sass_of(sass_, instruction)));
     if (!options_.json && (instructions_.size() <= 8 || report.mismatches != 0))
       print(instruction, report);
-    if (report.mismatch) save(instruction, model, *report.mismatch);
+    if (validated.smallest) save(instruction, *validated.smallest);
   }
 
   static void print(const TensorCoreInstruction& instruction, const InstructionReport& report) {
@@ -206,11 +235,10 @@ class Campaign {
       std::cout << "  no family showed: " << event << '\n';
   }
 
-  void save(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model,
-            const gpu::Batch& batch) const {
+  void save(const TensorCoreInstruction& instruction, const gpu::Batch& batch) const {
     const std::string path =
         options_.captures + "/" + gpu::capture_stem(instruction) + ".mismatch.safetensors";
-    gpu::write_capture(path, instruction, gpu::reduce_mismatch(instruction, model, batch),
+    gpu::write_capture(path, instruction, batch,
                        {{"device", device_.name},
                         {"driver", device_.driver},
                         {"cuda", device_.toolkit},
@@ -224,11 +252,9 @@ class Campaign {
     out["seed"] = options_.seed;
     out["rows"] = reports_;
     out["skipped"] = skipped_;
-    out["total"] = {{"rows", reports_.size()},
-                    {"outputs", outputs_},
-                    {"mismatches", mismatches_},
-                    {"seconds", seconds_},
-                    {"interrupted", interrupted_}};
+    out["total"] = {{"rows", reports_.size()},    {"outputs", outputs_},
+                    {"mismatches", mismatches_},  {"seconds", seconds_},
+                    {"devices", devices_.size()}, {"interrupted", interrupted_}};
     return out;
   }
 
@@ -243,9 +269,9 @@ class Campaign {
     std::cout << reports_.size() << " of " << instructions_.size() << " instructions, "
               << static_cast<double>(outputs_) << " outputs, "
               << counted(mismatches_, "mismatch", "es") << ", " << seconds_ << " s on "
-              << device_.name << "\ngigaoutputs per second: generation " << rate(total_.generate)
-              << ", packing " << rate(total_.pack) << ", tensor core " << rate(total_.tensor_core)
-              << ", model " << rate(total_.model) << '\n';
+              << devices_text(devices_, device_) << "\ngigaoutputs per second: generation "
+              << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
+              << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
     if (!skipped_.empty())
       std::cout
           << skipped_.size()
@@ -257,6 +283,7 @@ class Campaign {
   const Options& options_;
   std::vector<const TensorCoreInstruction*> instructions_;
   gpu::Device device_;
+  std::vector<int> devices_;
   gpu::SassTable sass_;
   gpu::ValidationPlan plan_;
   Json reports_ = Json::array();
@@ -299,6 +326,7 @@ void add_gpu_validate(CLI::App& gpu, int& status) {
       ->add_option("--captures", options->captures,
                    "Existing folder for the smallest case of each mismatch")
       ->capture_default_str();
+  add_devices_option(*command, options->devices);
   command->add_option("--sass", options->sass,
                       "Table of the machine code (gpu/list_sass.py) to note in the summary");
   command->add_option("-o,--output", options->output, "Write the summary as JSON to this file");
@@ -315,8 +343,8 @@ void add_gpu_validate(CLI::App& gpu, int& status) {
     if (options->all != options->names.empty())
       throw formats::Error("gpu validate", options->all ? "names and --all exclude each other"
                                                         : "needs functions or --all");
-    status = validate_functions(
-        {options->names, count_of(options->outputs, "--outputs"), options->output, options->json});
+    status = validate_functions({options->names, count_of(options->outputs, "--outputs"),
+                                 options->output, options->json, usable_devices(options->devices)});
   });
 }
 

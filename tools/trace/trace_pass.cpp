@@ -197,8 +197,10 @@ void require_tensors(const TraceResults& results, bool keep_going) {
                        why + ", and there is no other tensor (--from says what codes are)");
 }
 
-TraceResults trace(const std::vector<std::string>& words, const TraceSettings& settings,
-                   const std::function<void()>& pause) {
+namespace {
+
+TraceResults trace_files_named(const std::vector<std::string>& files, const TraceSettings& settings,
+                               const std::function<void()>& pause) {
   if (!(settings.tolerance >= 0 && settings.tolerance <= 1))
     throw formats::Error("--tolerance", "not a share", "0 to 1");
   TraceResults results;
@@ -212,7 +214,7 @@ TraceResults trace(const std::vector<std::string>& words, const TraceSettings& s
   results.exact_product = settings.exact_product;
   results.tolerance = settings.tolerance;
   Pass pass(settings, results, pause);
-  for (const std::string& file : trace_files(words)) {
+  for (const std::string& file : files) {
     try {
       pass(file);
     } catch (const formats::Error& error) {
@@ -220,8 +222,21 @@ TraceResults trace(const std::vector<std::string>& words, const TraceSettings& s
       results.skipped.emplace_back(file, error.what());
     }
   }
+  return results;
+}
+
+}  // namespace
+
+TraceResults trace(const std::vector<std::string>& words, const TraceSettings& settings,
+                   const std::function<void()>& pause) {
+  TraceResults results = trace_files_named(trace_files(words), settings, pause);
   require_tensors(results, settings.keep_going);
   return results;
+}
+
+TraceResults trace_file(const std::string& file, const TraceSettings& settings,
+                        const std::function<void()>& pause) {
+  return trace_files_named({file}, settings, pause);
 }
 
 }  // namespace guardbit::tools

@@ -32,6 +32,10 @@ struct TraceSettings {
 TraceResults trace(const std::vector<std::string>& words, const TraceSettings& settings,
                    const std::function<void()>& pause);
 
+/// The same of one file, which may have no tensors.
+TraceResults trace_file(const std::string& file, const TraceSettings& settings,
+                        const std::function<void()>& pause);
+
 /// formats::Error where everything was left out.
 void require_tensors(const TraceResults& results, bool keep_going);
 

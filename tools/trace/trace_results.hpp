@@ -132,6 +132,8 @@ Columns<TracedUpdate> update_columns(const TraceResults& results);
 /// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
 /// step. All parts must ask the same questions. Throws Error.
 TraceResults merged_results(const std::vector<std::string>& files);
+/// One trace of what traces of single files gave, in the order of the files. Throws Error.
+TraceResults joined_results(const std::vector<nlohmann::ordered_json>& files);
 /// A page that stands by itself: plots, and a table of every number. `command` made it.
 std::string trace_report(const TraceResults& results, const std::string& command);
 /// A row per tensor, format and scale.

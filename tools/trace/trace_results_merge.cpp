@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -209,6 +210,27 @@ void add(TracedUpdate& whole, const TracedUpdate& part) {
 }
 
 }  // namespace
+
+TraceResults joined_results(const std::vector<nlohmann::ordered_json>& files) {
+  TraceResults all;
+  bool is_first = true;
+  for (const nlohmann::ordered_json& file : files) {
+    TraceResults one = results_of(json(file));
+    if (is_first) {
+      all = std::move(one);
+    } else {
+      const auto append = [](auto& to, auto& from) {
+        to.insert(to.end(), std::make_move_iterator(from.begin()),
+                  std::make_move_iterator(from.end()));
+      };
+      append(all.tensors, one.tensors);
+      append(all.updates, one.updates);
+      append(all.skipped, one.skipped);
+    }
+    is_first = false;
+  }
+  return all;
+}
 
 TraceResults merged_results(const std::vector<std::string>& files) {
   if (files.empty()) throw formats::Error("trace merge", "no files");

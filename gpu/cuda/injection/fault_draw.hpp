@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "gpu/cuda/tensor_core/screen_log.hpp"
+#include "gpu/screening/screen_log.hpp"
 #include "gpu/screening/screen_set.hpp"
 
 // Faults that are injected to see which of them a screening finds.

@@ -7,8 +7,10 @@
 #include "formats/text.hpp"
 #include "gpu/cuda/function/instruction_kernel.hpp"
 #include "gpu/cuda/screening/function_screen.hpp"
-#include "gpu/cuda/screening/log_places.hpp"
+#include "gpu/cuda/screening/screen_logs.hpp"
+#include "gpu/cuda/tensor_core/note_entry.cuh"
 #include "gpu/screening/integer_rounds.hpp"
+#include "gpu/screening/log_places.hpp"
 
 namespace guardbit::gpu {
 
@@ -48,17 +50,11 @@ __global__ void compare_results(Comparison x, ScreenLog* log) {
   if (threadIdx.x % 32 == 0) atomicAdd(&log->failures[processor][part], 1ULL);
   if (!is_wrong) return;
   atomicAdd(&log->mismatches, 1ULL);
-  const unsigned entry = atomicAdd(&log->recorded, 1U);
-  if (entry >= ScreenLog::most_entries) return;
   const bool high = static_cast<std::uint32_t>(got) == static_cast<std::uint32_t>(wanted);
   const int shift = high ? 32 : 0;
-  log->entries[entry] = {input,
-                         0,
-                         high ? 1U : 0U,
-                         processor,
-                         part,
-                         static_cast<std::uint32_t>(wanted >> shift),
-                         static_cast<std::uint32_t>(got >> shift)};
+  note_entry(
+      log, {input, 0, high ? 1U : 0U, processor, part, static_cast<std::uint32_t>(wanted >> shift),
+            static_cast<std::uint32_t>(got >> shift)});
 }
 
 __global__ void compute_integers(const std::uint64_t* operands, std::uint64_t* results,
@@ -154,23 +150,13 @@ void FunctionScreen::run(const OnDevice& function, ScreenLog* log, std::uint32_t
 
 std::size_t FunctionScreen::run_pass() {
   logs_.clear();
-  wrong_.clear();
   ++pass_;
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     // Warps of an odd number further, in every pass.
     run(functions_[i], logs_.as<ScreenLog>() + i, 0, pass_ * 32 * 37, screened_inputs);
     outputs_ += executions;
   }
-  std::vector<unsigned long long> counts(functions_.size());
-  if (counts.empty()) return 0;
-  check_cuda(cudaMemcpy2D(counts.data(), sizeof counts[0], logs_.as(), sizeof(ScreenLog),
-                          sizeof counts[0], counts.size(), cudaMemcpyDeviceToHost),
-             where);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;
-    mismatches_ += counts[i];
-    wrong_.push_back(i);
-  }
+  mismatches_ += note_wrong_logs(logs_, functions_.size(), where, wrong_);
   return wrong_.size();
 }
 
@@ -193,8 +179,7 @@ ScreenFault FunctionScreen::fault_of(std::size_t index, const ScreenMismatch& mi
   ScreenLog* const log = logs_.as<ScreenLog>() + cases_.size();
   check_cuda(cudaMemset(log, 0, sizeof *log), where);
   run(functions_[index], log, mismatch.image / inputs * inputs, 0, inputs);
-  ScreenLog again;
-  check_cuda(cudaMemcpy(&again, log, sizeof again, cudaMemcpyDeviceToHost), where);
+  const ScreenLog again = read_log(logs_, cases_.size(), where);
   fault.repeated = again.executions[mismatch.processor][mismatch.block];
   fault.wrong_again =
       std::min<std::uint64_t>(fault.repeated, again.failures[mismatch.processor][mismatch.block]);
@@ -211,15 +196,12 @@ std::vector<ScreenFinding> FunctionScreen::findings(const FaultRoom& room) {
   std::vector<ScreenFinding> found;
   for (const std::size_t index : wrong_) {
     const FunctionCase& x = cases_[index];
-    ScreenLog log;
-    check_cuda(cudaMemcpy(&log, logs_.as<ScreenLog>() + index, sizeof log, cudaMemcpyDeviceToHost),
-               where);
+    const ScreenLog log = read_log(logs_, index, where);
     ScreenFinding finding;
     finding.count = {test_of(x), x.name, log.mismatches, wrong_places(log)};
     const std::size_t wanted = x.is_proven ? room(x.name) : std::max(tried, room(x.name));
     std::set<std::pair<std::uint32_t, std::uint32_t>> places;
-    const auto count = std::min<unsigned>(log.recorded, ScreenLog::most_entries);
-    for (unsigned i = 0; i < count && finding.faults.size() < wanted; ++i)
+    for (unsigned i = 0; i < log.listed() && finding.faults.size() < wanted; ++i)
       if (places.insert({log.entries[i].processor, log.entries[i].block}).second)
         finding.faults.push_back(fault_of(index, log.entries[i]));
     // Faults of one multiprocessor go first where others are the model's.

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gpu/cuda/device/device.hpp"
-#include "gpu/cuda/tensor_core/screen_log.hpp"
 #include "gpu/screening/function_case.hpp"
+#include "gpu/screening/screen_log.hpp"
 #include "gpu/screening/screen_report.hpp"
 
 // Functions of numbers, and integer operations, of the current device against the results that the

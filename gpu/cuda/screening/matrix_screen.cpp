@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "formats/text.hpp"
-#include "gpu/cuda/screening/log_places.hpp"
+#include "gpu/cuda/screening/screen_logs.hpp"
 #include "gpu/operands/register_words.hpp"
+#include "gpu/screening/log_places.hpp"
 #include "gpu/validation/device_capture.hpp"
 
 namespace guardbit::gpu {
@@ -21,6 +22,9 @@ constexpr std::string_view where = "gpu screen";
 /// hundred microseconds for an instruction.
 constexpr int warps_per_processor = 32, warpgroups_per_processor = 2;
 constexpr int warp_executions = 1024, memory_executions = 96, warpgroup_executions = 64;
+
+/// Kernels that are run until a wrong result's place executes the same operands again.
+constexpr int most_attempts = 16;
 
 /// How often a worker executes an image before it goes on to the next.
 int repetitions_of(const PackedCase& x) {
@@ -88,15 +92,11 @@ DeviceImages MatrixScreen::images_of(std::size_t index, ScreenLog* log, int imag
 }
 
 ScreenLog MatrixScreen::read_log(std::size_t index) const {
-  ScreenLog log;
-  check_cuda(cudaMemcpy(&log, logs_.as<ScreenLog>() + index, sizeof log, cudaMemcpyDeviceToHost),
-             where);
-  return log;
+  return gpu::read_log(logs_, index, where);
 }
 
 std::size_t MatrixScreen::run_pass() {
   logs_.clear();
-  wrong_.clear();
   for (std::size_t i = 0; i < set_.cases.size(); ++i) {
     const PackedCase& x = set_.cases[i];
     const DeviceImages images = images_of(i, logs_.as<ScreenLog>() + i, -1, 0);
@@ -105,23 +105,17 @@ std::size_t MatrixScreen::run_pass() {
     outputs_ += static_cast<std::uint64_t>(images.workers) * static_cast<unsigned>(x.images) *
                 static_cast<unsigned>(images.repetitions) * static_cast<unsigned>(x.outputs);
   }
-  std::vector<unsigned long long> counts(set_.cases.size());
-  check_cuda(cudaMemcpy2D(counts.data(), sizeof counts[0], logs_.as(), sizeof(ScreenLog),
-                          sizeof counts[0], counts.size(), cudaMemcpyDeviceToHost),
-             where);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;
-    mismatches_ += counts[i];
-    wrong_.push_back(i);
-  }
+  mismatches_ += note_wrong_logs(logs_, set_.cases.size(), where, wrong_);
   return wrong_.size();
 }
 
-ScreenLog MatrixScreen::run_case(std::size_t index, int image, int repetitions) {
+ScreenLog MatrixScreen::run_case(std::size_t index, int image, int repetitions, int quarter) {
   const PackedCase& x = set_.cases[index];
   ScreenLog* const log = logs_.as<ScreenLog>() + set_.cases.size();
   check_cuda(cudaMemset(log, 0, sizeof *log), where);
-  kernel_of (*x.instruction)(images_of(index, log, image, repetitions));
+  DeviceImages images = images_of(index, log, image, repetitions);
+  images.quarter = quarter;
+  kernel_of (*x.instruction)(images);
   check_cuda(cudaGetLastError(), x.instruction->name);
   return read_log(set_.cases.size());
 }
@@ -149,9 +143,14 @@ ScreenFault MatrixScreen::fault_of(const PackedCase& x, std::size_t index, const
   for (int bit = 0; bit < 32; ++bit)
     if ((wrong >> bit & 1U) != 0) fault.bits.push_back(bit);
   // Few executions may be over before the last multiprocessors begin, and leave some without any.
+  // A warpgroup's warps have rows of their own, and are not always in the same processing blocks:
+  // only the warp that was wrong counts, where it was, and the kernel runs until it is there again.
+  const int quarter =
+      x.instruction->unit == Unit::wgmma ? static_cast<int>(mismatch.lane / 32) : -1;
   ScreenLog again{};
-  for (int executions = 64; executions <= 1 << 14 && fault.repeated == 0; executions *= 16) {
-    again = run_case(index, static_cast<int>(mismatch.image), executions);
+  for (int attempt = 0; attempt < most_attempts && fault.repeated == 0; ++attempt) {
+    const int executions = attempt == 0 ? 64 : 1024;
+    again = run_case(index, static_cast<int>(mismatch.image), executions, quarter);
     fault.repeated = again.executions[mismatch.processor][mismatch.block];
   }
   fault.wrong_again = again.failures[mismatch.processor][mismatch.block];
@@ -171,9 +170,8 @@ std::vector<ScreenFinding> MatrixScreen::findings(const FaultRoom& room) {
     finding.count = {"matrix", capture_stem(*x.instruction), log.mismatches, wrong_places(log)};
     const std::size_t wanted = room(finding.count.instruction);
     std::set<std::pair<std::uint32_t, std::uint32_t>> places;
-    const auto count = std::min<unsigned>(log.recorded, ScreenLog::most_entries);
     std::optional<ScreenCase> made;
-    for (unsigned i = 0; i < count && finding.faults.size() < wanted; ++i) {
+    for (unsigned i = 0; i < log.listed() && finding.faults.size() < wanted; ++i) {
       const ScreenMismatch& mismatch = log.entries[i];
       if (!places.insert({mismatch.processor, mismatch.block}).second) continue;
       if (!made) made = make_screen_case(*x.instruction, set_.seed);

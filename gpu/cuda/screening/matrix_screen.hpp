@@ -37,9 +37,9 @@ class MatrixScreen {
   int processors_seen() const;
 
   /// One case by itself as in a pass, or only its image `image` where that is not negative, so many
-  /// times.
+  /// times. Of a warpgroup only the warp `quarter` counts, where that is not negative.
   ScreenLog run_case(std::size_t index) { return run_case(index, -1, 0); }
-  ScreenLog run_case(std::size_t index, int image, int repetitions);
+  ScreenLog run_case(std::size_t index, int image, int repetitions, int quarter = -1);
 
   /// In a build that injects faults (launch.cuh), both on the device: `fault` strikes one case, and
   /// `none` is what the others have.

@@ -5,6 +5,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/text.hpp"
 #include "gpu/cuda/screening/product_screen.hpp"
+#include "gpu/cuda/tensor_core/note_entry.cuh"
 
 namespace guardbit::gpu {
 
@@ -31,11 +32,8 @@ __global__ void __launch_bounds__(threads)
     for (int i = 0; i < each; ++i) {
       if (got[at + i] == expected[wanted + i]) continue;
       atomicAdd(&log->mismatches, 1ULL);
-      const unsigned entry = atomicAdd(&log->recorded, 1U);
-      if (entry < ProductLog::most_entries)
-        log->entries[entry] = {static_cast<std::uint32_t>(row),
-                               static_cast<std::uint32_t>(column + i), expected[wanted + i],
-                               got[at + i]};
+      note_entry(log, {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column + i),
+                       expected[wanted + i], got[at + i]});
     }
   }
 }
@@ -145,8 +143,7 @@ std::vector<ScreenFault> ProductScreen::faults(std::size_t most) {
   first_wrong_ = {};
   if (seen.mismatches == 0) return found;
   constexpr int repetitions = 8;
-  const auto listed =
-      std::min<std::size_t>(most, std::min<unsigned>(seen.recorded, ProductLog::most_entries));
+  const std::size_t listed = std::min<std::size_t>(most, seen.listed());
   const auto width = static_cast<std::size_t>(width_of(case_.instruction.d));
   std::vector<std::uint64_t> wrong_again(listed);
   for (int i = 0; i < repetitions; ++i) {

@@ -6,6 +6,7 @@
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/product/cublas.hpp"
 #include "gpu/screening/product_case.hpp"
+#include "gpu/screening/screen_log.hpp"
 #include "gpu/screening/screen_report.hpp"
 
 // Large products by cuBLAS on the current device, every result of which is compared.
@@ -17,13 +18,7 @@ struct WrongResult {
   std::uint64_t expected, got;
 };
 
-struct ProductLog {
-  static constexpr unsigned most_entries = 16;
-
-  unsigned long long mismatches;
-  unsigned recorded;
-  WrongResult entries[most_entries];
-};
+using ProductLog = MismatchLog<WrongResult, 16>;
 
 class ProductScreen {
  public:

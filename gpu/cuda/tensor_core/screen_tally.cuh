@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "gpu/cuda/tensor_core/note_entry.cuh"
 #include "gpu/cuda/tensor_core/tensor_core_kernels.hpp"
 
 // Results compared with the expected ones where they are made, and faults put between the two.
@@ -28,16 +29,16 @@ __device__ inline std::uint32_t this_block() {
 __device__ inline void note_mismatch(ScreenLog* log, std::size_t image, std::uint32_t lane,
                                      std::uint32_t word, std::uint32_t expected,
                                      std::uint32_t got) {
-  const unsigned place = atomicAdd(&log->recorded, 1U);
-  if (place >= ScreenLog::most_entries) return;
-  log->entries[place] = {
-      static_cast<std::uint32_t>(image), lane, word, this_processor(), this_block(), expected, got};
+  note_entry(log, {static_cast<std::uint32_t>(image), lane, word, this_processor(), this_block(),
+                   expected, got});
 }
 
 /// What one thread found; the warp counts its executions together.
 class ScreenTally {
  public:
-  __device__ explicit ScreenTally(const DeviceImages& images) : log_(images.log) {}
+  __device__ explicit ScreenTally(const DeviceImages& images)
+      : log_(images.log),
+        counted_(images.quarter < 0 || threadIdx.x / 32 == static_cast<unsigned>(images.quarter)) {}
 
   /// Every thread of the warp takes part. `expected` are as many words.
   template <int words, class Word>
@@ -77,7 +78,7 @@ class ScreenTally {
 
   /// Adds the warp's executions to the log.
   __device__ void report() const {
-    if (log_ == nullptr || threadIdx.x % 32 != 0) return;
+    if (log_ == nullptr || !counted_ || threadIdx.x % 32 != 0) return;
     const std::uint32_t processor = this_processor(), block = this_block();
     if (processor >= most_processors) return;
     atomicAdd(&log_->executions[processor][block], static_cast<unsigned long long>(executions_));
@@ -87,6 +88,7 @@ class ScreenTally {
 
  private:
   ScreenLog* log_;
+  bool counted_;
   unsigned executions_ = 0, failures_ = 0;
 };
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "formats/support/error.hpp"
-#include "gpu/cuda/tensor_core/screen_log.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
+#include "gpu/screening/screen_log.hpp"
 
 // The table of kernels that the generator of wrappers (gpu/wrappers) writes.
 namespace guardbit::gpu {
@@ -29,6 +29,8 @@ struct DeviceImages {
   const void* expected = nullptr;
   ScreenLog* log = nullptr;
   int workers = 0, repetitions = 1;
+  /// Of a warpgroup only the warp with this number counts its executions; -1: all do.
+  int quarter = -1;
   /// only where faults are compiled in (launch.cuh)
   const Fault* fault = nullptr;
 };

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "gpu/cuda/screening/log_places.hpp"
+#include "gpu/screening/log_places.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::tests {

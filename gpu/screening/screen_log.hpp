@@ -20,15 +20,22 @@ struct ScreenMismatch {
   std::uint32_t expected, got;
 };
 
-/// Adds up over launches.
-struct ScreenLog {
-  static constexpr unsigned most_entries = 64;
+/// Wrong results that a kernel counts, and the first of them in full.
+template <class Entry, unsigned most>
+struct MismatchLog {
+  static constexpr unsigned most_entries = most;
 
-  /// wrong 32-bit words
   unsigned long long mismatches;
   /// entries that are wanted, of which the first most_entries are there
   unsigned recorded;
-  ScreenMismatch entries[most_entries];
+  Entry entries[most];
+
+  /// Entries that are there.
+  constexpr unsigned listed() const { return recorded < most ? recorded : most; }
+};
+
+/// Counts wrong 32-bit words; adds up over launches.
+struct ScreenLog : MismatchLog<ScreenMismatch, 64> {
   /// executions by a warp, and those with a wrong result
   unsigned long long executions[most_processors][processor_blocks];
   unsigned long long failures[most_processors][processor_blocks];

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "gpu/cuda/tensor_core/screen_log.hpp"
+#include "gpu/screening/screen_log.hpp"
 
 // Where the executions that a log counts were wrong.
 namespace guardbit::gpu {
