@@ -9,6 +9,7 @@
 
 #include "emulator/engine/cpu.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/version.hpp"
 #include "tools/benchmarks/native_cpu.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 #include "tools/console/columns.hpp"
@@ -167,7 +168,7 @@ nlohmann::ordered_json document(const std::vector<Result>& results, const Schedu
                                 bool complete) {
   const MachineFacts facts = this_machine();
   nlohmann::ordered_json j = {
-      {"tool", "guardbit bench " GUARDBIT_VERSION},
+      {"tool", "guardbit bench " + std::string(formats::version())},
       {"date", now()},
       {"complete", complete},
       {"machine",

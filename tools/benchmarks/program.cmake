@@ -14,8 +14,6 @@ add_executable(guardbit_benchmark EXCLUDE_FROM_ALL
   console/columns.cpp console/interruption.cpp console/sign_of_life.cpp console/terminal.cpp)
 set_target_properties(guardbit_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(guardbit_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
-set_property(SOURCE benchmarks/benchmark_results.cpp
-  APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
 target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
 target_link_libraries(guardbit_benchmark PRIVATE
   guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)

@@ -19,6 +19,7 @@
 #include "formats/support/library_words.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/version.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
 #include "tools/console/exit_status.hpp"
@@ -161,7 +162,7 @@ int run(std::vector<std::string> words) {
   formats::allowed_instruction_sets();  // a wrong mask is refused by every command
   CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in",
                "guardbit"};
-  app.set_version_flag("--version", "guardbit " GUARDBIT_VERSION);
+  app.set_version_flag("--version", "guardbit " + std::string(formats::version()));
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer(
       "Example: guardbit show 0.1 --format fp16 --format e4m3\n"

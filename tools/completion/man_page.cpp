@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "formats/support/version.hpp"
 #include "tools/completion/completion_words.hpp"
 
 namespace guardbit::tools {
@@ -86,8 +87,8 @@ std::string man_page(const CLI::App& command) {
   }
   if (command.get_parent() != nullptr)
     see = plain(man_name(*command.get_parent())) + "(1)" + (see.empty() ? "" : ", ") + see;
-  return ".TH " + upper_case(man_name(command)) +
-         " 1 \"\" \"guardbit " GUARDBIT_VERSION "\" \"guardbit\"\n" +
+  return ".TH " + upper_case(man_name(command)) + " 1 \"\" \"guardbit " +
+         std::string(formats::version()) + "\" \"guardbit\"\n" +
          section("NAME",
                  plain(man_name(command)) + " \\- " + plain(command.get_description()) + "\n") +
          section("SYNOPSIS", synopsis + "\n") + section("COMMANDS", commands) +

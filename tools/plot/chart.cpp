@@ -17,7 +17,6 @@ using experiments::Curve;
 using experiments::Figure;
 using experiments::Look;
 
-constexpr double title_size = 14, label_size = 12, tick_size = 11;
 constexpr double margin = 10, line_height = 16, tick_room = 20;
 constexpr double strip_height = 15, row_height = 26;
 constexpr double least_height = 40, panel_gap = 22;

@@ -28,8 +28,11 @@ namespace ink {
 constexpr const char *text = "#222222", *quiet = "#555555", *line = "#333333", *grid = "#e3e3e3";
 }  // namespace ink
 
+/// Sizes of letters in charts and maps.
+constexpr double title_size = 14, label_size = 12, tick_size = 11;
+
 struct Words {
-  double size = 12;
+  double size = label_size;
   Anchor anchor = Anchor::start;
   const char* fill = ink::text;
   /// read from below

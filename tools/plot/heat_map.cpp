@@ -10,8 +10,6 @@ namespace guardbit::tools {
 
 namespace {
 
-constexpr double label_size = 12, tick_size = 11, title_size = 14;
-
 /// Lighter to darker, so that grey print keeps the order.
 std::string shade(double share) {
   constexpr std::array<std::array<double, 3>, 4> stops = {

@@ -10,7 +10,7 @@ namespace {
 
 using emulator::SumTree;
 
-constexpr double size = 12, line = 38, margin = 14, radius = 9, gap = 10;
+constexpr double size = 12, line = 38, border = 14, radius = 9, gap = 10;
 /// of a chain, above and below what is left out
 constexpr int chain_ends = 6;
 
@@ -95,7 +95,7 @@ double tree_width(const Node& node) {
 
 /// Draws what begins at `left`, and says where its top stands.
 Place draw(Drawing& drawing, const Node& node, double left, int depth) {
-  const double y = margin + radius + line * depth;
+  const double y = border + radius + line * depth;
   if (node.children.empty()) {
     const Place at = {left + leaf_width(node) / 2, y};
     drawing.text({at.x, y + 4}, node.words, {size, Anchor::middle});
@@ -125,9 +125,9 @@ Place draw(Drawing& drawing, const Node& node, double left, int depth) {
 
 Drawing sum_tree_picture(const SumTree& tree, int k) {
   const Node root = node_of(tree, k, 0);
-  Drawing drawing(tree_width(root) + 2 * margin, line * depth_of(root) + 2 * (margin + radius),
+  Drawing drawing(tree_width(root) + 2 * border, line * depth_of(root) + 2 * (border + radius),
                   "tree of additions: " + emulator::tree_text(tree, k));
-  draw(drawing, root, margin, 0);
+  draw(drawing, root, border, 0);
   return drawing;
 }
 

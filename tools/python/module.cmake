@@ -10,7 +10,6 @@ nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
   python/bindings_instructions.cpp python/bindings_operators.cpp python/bindings_probe.cpp python/bindings_products.cpp
   python/bindings_reports.cpp python/bindings_traces.cpp python/interruptible.cpp python/module.cpp python/product_arrays.cpp python/report.cpp)
 set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
-set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
 target_link_libraries(guardbit_python PRIVATE guardbit_commands)
 # nanobind's own sources and headers are not held to our warnings. Its library has another name for the stable ABI.
 foreach(library nanobind-static nanobind-static-abi3)

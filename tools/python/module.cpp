@@ -5,6 +5,7 @@
 #include <string>
 
 #include "formats/support/error.hpp"
+#include "formats/support/version.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/python/array_view.hpp"
 #include "tools/python/bindings.hpp"
@@ -48,7 +49,7 @@ std::string as_python_says(std::string text) {
 NB_MODULE(_core, module) {
   namespace nb = nanobind;
   using namespace guardbit;
-  module.def("version", [] { return std::string(GUARDBIT_VERSION); });
+  module.def("version", [] { return std::string(formats::version()); });
   // Texts of reports go into notebooks and tests, whatever standard output is.
   tools::never_colour();
   static PyObject* const error =

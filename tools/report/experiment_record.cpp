@@ -9,6 +9,7 @@
 #include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/version.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/read_json.hpp"
 
@@ -113,7 +114,7 @@ RunIdentity identity_of(const experiments::Experiment& experiment,
     fingerprint.add(formats::map_file("/proc/self/exe").bytes);
     return experiments::fingerprint_text(fingerprint.value());
   }();
-  return {std::string(experiment.name), GUARDBIT_VERSION, program, seed, settings};
+  return {std::string(experiment.name), std::string(formats::version()), program, seed, settings};
 }
 
 void write_record(const std::string& path, const ExperimentRecord& record) {
