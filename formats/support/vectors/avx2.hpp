@@ -12,7 +12,7 @@ namespace guardbit::formats::vectors {
 struct Avx2 : Vectors<32> {
   static constexpr bool names_rounding = false, nans_as_x86 = true;
 
-  /// The thread must round down.
+  /// The thread must round down, or toward zero, which is the same above zero.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
   static Floats fma_down(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
   static Doubles fma(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
@@ -20,6 +20,13 @@ struct Avx2 : Vectors<32> {
 
   static Doubles all(double x) { return _mm256_set1_pd(x); }
   static Floats all(float x) { return _mm256_set1_ps(x); }
+  /// A number in memory in every lane.
+  template <class Number>
+  static auto factor(const std::byte* at) {
+    Number x = 0;
+    std::memcpy(&x, at, sizeof x);
+    return all(x);
+  }
 
   static Words words(Vectors<16>::Shorts x) {
     return as<Words>(_mm256_cvtepu16_epi32(as<__m128i>(x)));
@@ -53,9 +60,9 @@ struct Avx2 : Vectors<32> {
     return _mm256_blendv_pd(x, _mm256_or_pd(_mm256_and_pd(x, sign), magnitude), over);
   }
 
-  /// The offset 1.5 * 2^p less x, p the exponent that the mask takes of x.
-  static Doubles offset_less(Doubles x, Longs mask) {
-    return _mm256_fmsub_pd(as<Doubles>(as<Longs>(x) & mask), _mm256_set1_pd(1.5), x);
+  /// x less 1.5 * 2^p, p the exponent that the mask takes of x.
+  static Doubles less_offset(Doubles x, Longs mask) {
+    return _mm256_fnmadd_pd(as<Doubles>(as<Longs>(x) & mask), _mm256_set1_pd(1.5), x);
   }
   /// Byte n of every word.
   static Words byte_of_words(Words x, int n) {

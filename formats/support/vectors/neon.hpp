@@ -13,7 +13,7 @@ namespace guardbit::formats::vectors {
 struct Neon : Vectors<16> {
   static constexpr bool names_rounding = false, nans_as_x86 = false;
 
-  /// The thread must round down.
+  /// The thread must round down, or toward zero, which is the same above zero.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) { return fma(a, b, c); }
   static Floats fma_down(Floats a, Floats b, Floats c) { return fma(a, b, c); }
   static Doubles fma(Doubles a, Doubles b, Doubles c) {
@@ -25,6 +25,13 @@ struct Neon : Vectors<16> {
 
   static Doubles all(double x) { return as<Doubles>(vdupq_n_f64(x)); }
   static Floats all(float x) { return as<Floats>(vdupq_n_f32(x)); }
+  /// A number in memory in every lane.
+  template <class Number>
+  static auto factor(const std::byte* at) {
+    Number x = 0;
+    std::memcpy(&x, at, sizeof x);
+    return all(x);
+  }
 
   static Words words(Vectors<8>::Shorts x) { return as<Words>(vmovl_u16(as<uint16x4_t>(x))); }
   static Words words(Vectors<4>::Bytes x) {
@@ -59,9 +66,9 @@ struct Neon : Vectors<16> {
     return as<Doubles>(vbslq_f64(over, other, as<float64x2_t>(x)));
   }
 
-  static Doubles offset_less(Doubles x, Longs mask) {
+  static Doubles less_offset(Doubles x, Longs mask) {
     const uint64x2_t half = vdupq_n_u64(std::uint64_t{1} << 51);
-    return as<Doubles>(vbslq_u64(as<uint64x2_t>(mask), as<uint64x2_t>(x), half)) - x;
+    return x - as<Doubles>(vbslq_u64(as<uint64x2_t>(mask), as<uint64x2_t>(x), half));
   }
   static Words byte_of_words(Words x, int n) {
     const Words lowest = x >> static_cast<std::uint32_t>(8 * n);

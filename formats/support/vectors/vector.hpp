@@ -147,12 +147,25 @@ template <class Doubles, int part, class Words>
   return as<Doubles>(
       within_parts<Words, 2 * part, 2 * part + 4, 2 * part + 1, 2 * part + 5>(low, high));
 }
-/// From pair order to that of the lanes, and back.
+/// To pair order from that of the lanes, and back.
 template <class Words>
-[[gnu::always_inline]] inline Words reordered(const Words& x) {
-  if constexpr (sizeof(Words) == 32) return __builtin_shufflevector(x, x, 0, 1, 4, 5, 2, 3, 6, 7);
-  static_assert(sizeof(Words) <= 32);
-  return x;
+[[gnu::always_inline]] inline Words in_pair_order(const Words& x) {
+  return [&]<int... lane>(std::integer_sequence<int, lane...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(
+        x, x, (lane / 4 * 2 + lane % 2 + (lane % 4 < 2 ? 0 : lanes<Words> / 2))...);
+  }
+  (std::make_integer_sequence<int, lanes<Words>>());
+}
+template <class Words>
+[[gnu::always_inline]] inline Words from_pair_order(const Words& x) {
+  return [&]<int... lane>(std::integer_sequence<int, lane...>) __attribute__((always_inline)) {
+    constexpr auto place = [](int column) {
+      constexpr int half = lanes<Words> / 2;
+      return column % half / 2 * 4 + column % 2 + (column < half ? 0 : 2);
+    };
+    return __builtin_shufflevector(x, x, (place(lane))...);
+  }
+  (std::make_integer_sequence<int, lanes<Words>>());
 }
 
 /// The first half of the lanes, or the second.

@@ -12,7 +12,7 @@ namespace guardbit::emulator::fused {
 
 using formats::vectors::ArrayOf;
 /// Eight rows, of which AVX-512's 32 registers hold all accumulators, and those of others four at a
-/// time (Lag).
+/// time.
 template <class Isa, class Value>
 struct TileShape {
   static constexpr int width = Isa::bytes / static_cast<int>(sizeof(Value));

@@ -27,14 +27,15 @@ struct Fp32Lanes {
   using HalfShorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
   using Shape = TileShape<Isa, float>;
   static constexpr int rows = Shape::rows, columns = Shape::columns, vectors = Shape::vectors;
-  static constexpr int row_groups = rows / rows_together;
+  static constexpr int together = 1, row_groups = rows / rows_together;
   static constexpr int sign_group = 32;
   static constexpr std::ptrdiff_t a_step = 4 * rows, b_step = 4 * columns;
   static constexpr std::ptrdiff_t a_sign_step = 8 * rows, b_sign_step = 2 * 4 * columns;
 
   static constexpr int bias = 127, fraction_bits = 23;
   static constexpr bool any_exponents = false, composes = false;
-  static constexpr Lag lag = Isa::bytes == 64 ? Lag::none : Lag::whole;
+  /// Registers hold the accumulators of half a tile.
+  static constexpr bool halves_apart = Isa::bytes < 64;
   static constexpr int strip = 64, part_places = 512;
   static constexpr std::uint32_t sign_bit = 0x80000000;
 
@@ -94,14 +95,6 @@ struct Fp32Lanes {
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
     return formats::vectors::load<Vector>(from + Isa::bytes * v);
   }
-  [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
-    float x = 0;
-    std::memcpy(&x, from + 4 * r, sizeof x);
-    return Isa::all(x);
-  }
-  [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
-    return Isa::fma_down(a, b, sum);
-  }
 
   /// The signs of a row and of the columns of a vector; they are counted in `low_bits`.
   struct Counts {
@@ -145,8 +138,7 @@ struct Fp32Lanes {
   [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
     const Bits any = Isa::and_or(as<Bits>(accumulator), x.exponent_field, x.half);
     const Vector offset = as<Vector>(any < x.largest_offset ? any : x.largest_offset);
-    if constexpr (Isa::names_rounding) return accumulator - offset;
-    return as<Vector>(as<Bits>(offset - accumulator) ^ sign_bit);  // downward x - x is -0
+    return accumulator - offset;
   }
   template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
@@ -154,10 +146,7 @@ struct Fp32Lanes {
     return as<Vector>(as<Bits>(exact) & x.addend_bits);
   }
   /// -0 becomes +0.
-  [[gnu::always_inline]] static Vector positive_zero(Vector x) {
-    if constexpr (Isa::names_rounding) return x + Vector{};
-    return x == 0 ? Vector{} : x;
-  }
+  [[gnu::always_inline]] static Vector positive_zero(Vector x) { return x + Vector{}; }
 
   /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only general
   /// tiles look for it.
@@ -168,6 +157,17 @@ struct Fp32Lanes {
   [[gnu::always_inline]] static Vector magnitude(Vector x) {
     return as<Vector>(as<Bits>(x) & ~sign_bit);
   }
+  template <Result>
+  using Stored = Vector;
+  template <Result, class C>
+  [[gnu::always_inline]] static Vector load_sum(const C&, const std::byte* from) {
+    return formats::vectors::load<Vector>(from);
+  }
+  template <Result, class C>
+  [[gnu::always_inline]] static void store_sum(const C&, std::byte* to, const Vector& sum) {
+    formats::vectors::store(to, sum);
+  }
+
   template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return Vector{};

@@ -1,16 +1,13 @@
 #pragma once
 
-// The operations of fused_tile.hpp in FP64's lanes, for instruction sets of shorter vectors, whose
-// instructions round as the thread does, which is down. Included where the instruction set is
-// allowed.
+// The operations of fused_tile.hpp in FP64's lanes. Included where the instruction set is allowed.
 //
 // What lies between two blocks is done for two vectors at once, on the high and the low words of
 // their doubles, which stand in pair order (vector.hpp) in one vector: exponents and signs are in
 // the high words, counts in the low ones.
 //
-// Sums are held as -c: x - x is -0 downward, so that zeros are -0 then and c is negative where the
-// sign bit of -c is clear. An exponent E has the code E + 159, which is its field in a sum of
-// FP64's lanes (claim 4) less bit 10: that bit is set for every E and X.
+// An exponent E has the code E + 159, which is its field in a sum of FP64's lanes (claim 4) less
+// bit 10: that bit is set for every E and X.
 //
 // FP16 results stay FP32 numbers, in pair order, themselves. They are rounded by the conversion to
 // FP16, which names its direction, from 21 bits of the sum of which the last is set where anything
@@ -58,12 +55,13 @@ struct Fp64Pairs {
   using Sum = std::conditional_t<Kind == Result::fp16, Floats, Turned>;
   using Shape = TileShape<Isa, double>;
   static constexpr int rows = Shape::rows, columns = Shape::columns, vectors = Shape::vectors;
-  static constexpr int pairs = vectors / 2, row_groups = rows / rows_together;
+  static constexpr int together = 2, pairs = vectors / 2, row_groups = rows / rows_together;
   static constexpr int sign_group = 8;
   static constexpr std::ptrdiff_t a_step = 8 * rows, b_step = 8 * columns;
   static constexpr std::ptrdiff_t a_sign_step = 2 * rows, b_sign_step = 2 * 4 * columns;
   static constexpr bool any_exponents = true, composes = true;
-  static constexpr Lag lag = Lag::whole;
+  /// Registers hold the accumulators of half a tile.
+  static constexpr bool halves_apart = Isa::bytes < 64;
   /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
   static constexpr int strip = 256, part_places = 256;
 
@@ -78,7 +76,7 @@ struct Fp64Pairs {
     static constexpr bool needs_addend_floor = General || Kind == Result::fp16;
     Words offset, least_addend;
     Bits exponent_field;
-    Vector minus_one;
+    Vector nudged_one;
     Shorts zero_exponent;
     int least_code;
     explicit Constants(const TileRule& rule)
@@ -86,7 +84,7 @@ struct Fp64Pairs {
                  (1U << (high_bits - 1))),
           least_addend(code((Kind == Result::fp16 ? -14 : -126) + bias)),
           exponent_field(fill<Bits>(std::uint64_t{0x5FF} << fraction_bits)),
-          minus_one(fill<Vector>(-nudge<double> * (Kind == Result::fp16 ? scale<double> : 1))),
+          nudged_one(fill<Vector>(nudge<double> * (Kind == Result::fp16 ? scale<double> : 1))),
           zero_exponent(fill<Shorts>(static_cast<std::uint16_t>((rule.zero_exponent + bias) << 4))),
           least_code((Kind == Result::fp16 ? rule.zero_exponent : -127) + bias) {}
   };
@@ -96,6 +94,11 @@ struct Fp64Pairs {
   template <class V>
   [[gnu::always_inline]] static V larger(const V& x, const V& y) {
     return x > y ? x : y;
+  }
+
+  template <class V>
+  [[gnu::always_inline]] static V smaller(const V& x, const V& y) {
+    return x < y ? x : y;
   }
 
   /// Codes of products' exponents, 4 bits up in 16, of two rows beside each other in a column's
@@ -169,30 +172,18 @@ struct Fp64Pairs {
 
   template <Result Kind>
   [[gnu::always_inline]] static Sum<Kind> zero() {
-    if constexpr (Kind == Result::fp16) {
-      return fill<Floats>(-0.0F);
-    } else {
-      return {fill<Vector>(-0.0), fill<Vector>(-0.0)};
-    }
+    return Sum<Kind>{};
   }
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
     return formats::vectors::load<Vector>(from + Isa::bytes * v);
   }
-  [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
-    double x = 0;
-    std::memcpy(&x, from + 8 * r, sizeof x);
-    return Isa::all(x);
-  }
-  [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
-    return Isa::fma_down(a, b, sum);
-  }
 
-  /// Numbers of negative products and 1, a byte for each of 4 rows.
+  /// Numbers of negative products, a byte for each of 4 rows.
   using Counts = Bytes;
   template <int Groups, int Places>
   [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
                                                          int row, int pair) {
-    Counts counts = fill<Counts>(1);
+    Counts counts{};
 #pragma GCC unroll 8
     for (int g = 0; g < Groups; ++g) {
       const std::byte* const a_group = a + g * a_sign_step + row;
@@ -202,7 +193,9 @@ struct Fp64Pairs {
       const auto b_negative = formats::vectors::load<Bytes>(b_group);
       const auto b_positive = formats::vectors::load<Bytes>(b_group + 4 * columns);
       const Bytes negative = Isa::or_and(a_negative & b_positive, a_positive, b_negative);
-      counts += Places <= 4 ? Isa::bit_counts_of_nibbles(negative) : Isa::bit_counts(negative);
+      const Counts more =
+          Places <= 4 ? Isa::bit_counts_of_nibbles(negative) : Isa::bit_counts(negative);
+      counts = g == 0 ? more : counts + more;
     }
     return counts;
   }
@@ -222,35 +215,35 @@ struct Fp64Pairs {
       const auto nonzero = as<Words>(as<Integers>(high & ~sign_bit) > 0);
       exponent = larger<Words>(exponent, nonzero & x.least_addend);
     }
-    return accumulators(x, exponent, counts - (high >> 31), addend);
+    return accumulators(x, exponent, counts + (high >> 31), addend);
   }
   template <class C>
   [[gnu::always_inline]] static Turned start(const C& x, const Words& products, const Words& counts,
                                              const Floats& addend) {
     const auto bits = as<Words>(addend);
-    const Words magnitude = (bits << 1) >> (1 + fp32_fraction_bits - high_bits);
-    const auto zero = as<Words>(magnitude == 0);
-    const Words least = larger<Words>(products, ~zero & x.least_addend);
-    const Words exponent = larger<Words>(least, magnitude) & (0xFFU << high_bits);
-    const auto negative = as<Words>(as<Integers>(bits) >> 31) | zero;
-    const auto in_order = formats::vectors::reordered(addend);
+    const Words doubled = bits << 1;
+    const Words magnitude = doubled >> (1 + fp32_fraction_bits - high_bits);
+    // Twice the code of a number is above that of 2^-14, of zero it is 0.
+    const Words floor = smaller<Words>(doubled >> (fp32_fraction_bits - high_bits), x.least_addend);
+    const Words largest = larger<Words>(larger<Words>(products, floor), magnitude);
+    const auto in_order = formats::vectors::from_pair_order(addend);
     return accumulators(
-        x, exponent, counts + negative,
+        x, largest & (0xFFU << high_bits), counts + (bits >> 31),
         Turned{Isa::doubles(half_of<0>(in_order)), Isa::doubles(half_of<1>(in_order))});
   }
   template <class C>
   [[gnu::always_inline]] static Turned accumulators(const C& x, const Words& exponent,
                                                     const Words& low, const Turned& addend) {
     const Words high = exponent + x.offset;
-    return {Isa::fma_down(addend.first, x.minus_one, of_words<Vector, 0>(low, high)),
-            Isa::fma_down(addend.second, x.minus_one, of_words<Vector, 1>(low, high))};
+    return {Isa::fma_down(addend.first, x.nudged_one, of_words<Vector, 0>(low, high)),
+            Isa::fma_down(addend.second, x.nudged_one, of_words<Vector, 1>(low, high))};
   }
 
-  /// X less the accumulator, which has its exponent (claim 4).
+  /// The accumulator less X, which has its exponent (claim 4).
   template <class C>
   [[gnu::always_inline]] static Turned exact(const C& x, const Turned& accumulator) {
-    return {Isa::offset_less(accumulator.first, x.exponent_field),
-            Isa::offset_less(accumulator.second, x.exponent_field)};
+    return {Isa::less_offset(accumulator.first, x.exponent_field),
+            Isa::less_offset(accumulator.second, x.exponent_field)};
   }
   template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Sum<Kind> round(const C&, const Turned& exact) {
@@ -266,18 +259,19 @@ struct Fp64Pairs {
   /// Toward zero, to subnormal numbers too; infinite from 2^128 on.
   [[gnu::always_inline]] static Vector cut_to_fp32(const Vector& exact) {
     const Vector cut = Isa::doubles(Isa::floats_toward_zero(exact * (1 / scale<double>)));
-    return Isa::replaced(cut == 0 ? fill<Vector>(-0.0) : cut * scale<double>, exact,
+    return Isa::replaced(cut == 0 ? Vector{} : cut * scale<double>, exact,
                          fill<Vector>(0x1p128 * scale<double>),
                          fill<Vector>(std::numeric_limits<double>::infinity()));
   }
   [[gnu::always_inline]] static Floats rounded_to_fp16(const Turned& exact) {
     const auto high = high_words<Words>(exact.first, exact.second);
     const auto low = low_words<Words>(exact.first, exact.second);
-    const Words odd = high | (as<Words>(low != 0) & 1);
+    const Words odd = high | smaller<Words>(low, fill<Words>(1));
     // FP32's field is FP64's less bits 8 to 10, as large by 2^32 with this scale.
     constexpr int up = fp32_fraction_bits - high_bits;
     const auto magnitude = as<Floats>((odd << (up + 1)) >> 1) * 0x1p-32F;
-    return Isa::fp16_rounded(as<Floats>(as<Words>(magnitude) | (high & sign_bit)));
+    // -0 becomes +0.
+    return Isa::fp16_rounded(as<Floats>(as<Words>(magnitude) | (high & sign_bit))) + Floats{};
   }
   /// The scalar addition of composed instructions (claim 6).
   template <Result Kind, class C>
@@ -300,9 +294,32 @@ struct Fp64Pairs {
     return as<Vector>(rounded | (over & infinity));
   }
 
+  /// Between strips, FP32 sums wait as FP32 numbers, in the columns' order.
+  template <Result Kind>
+  using Stored = Floats;
+  template <Result Kind, class C>
+  [[gnu::always_inline]] static Sum<Kind> load_sum(const C&, const std::byte* from) {
+    const auto c = formats::vectors::load<Floats>(from);
+    if constexpr (Kind == Result::fp16) {
+      return c;
+    } else {
+      return {Isa::doubles(half_of<0>(c)) * scale<double>,
+              Isa::doubles(half_of<1>(c)) * scale<double>};
+    }
+  }
+  template <Result Kind, class C>
+  [[gnu::always_inline]] static void store_sum(const C&, std::byte* to, const Sum<Kind>& sum) {
+    if constexpr (Kind == Result::fp16) {
+      formats::vectors::store(to, sum);
+    } else {
+      formats::vectors::store(to, Isa::floats(sum.first * (1 / scale<double>)));
+      formats::vectors::store(to + Isa::bytes / 2, Isa::floats(sum.second * (1 / scale<double>)));
+    }
+  }
+
   template <Result Kind, bool General>
-  [[gnu::always_inline]] static Sum<Kind> load_addend(const std::byte* row, int pair) {
-    if (row == nullptr) return zero<Kind>();
+  [[gnu::always_inline]] static Floats load_addend(const std::byte* row, int pair) {
+    if (row == nullptr) return Floats{};
     Floats c;
     if constexpr (Kind == Result::fp16) {
       using Codes = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
@@ -310,34 +327,22 @@ struct Fp64Pairs {
     } else {
       c = formats::vectors::load<Floats>(row + Isa::bytes * pair);
     }
-    const auto negated = as<Floats>(as<Words>(c == 0 ? Floats{} : c) ^ sign_bit);
-    if constexpr (Kind == Result::fp16) {
-      return formats::vectors::reordered(negated);
-    } else {
-      return {Isa::doubles(half_of<0>(negated)) * scale<double>,
-              Isa::doubles(half_of<1>(negated)) * scale<double>};
-    }
+    c = c == 0 ? Floats{} : c;
+    return Kind == Result::fp16 ? formats::vectors::in_pair_order(c) : c;
   }
   template <Result Kind, bool General>
-  [[gnu::always_inline]] static void store_result(std::byte* row, int pair, const Sum<Kind>& sum,
+  [[gnu::always_inline]] static void store_result(std::byte* row, int pair, const Floats& sum,
                                                   const std::byte*) {
     if constexpr (Kind == Result::fp16) {
       using Codes = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
-      const Floats x = formats::vectors::reordered(sum);
-      const Floats value = x == 0 ? Floats{} : as<Floats>(as<Words>(x) ^ sign_bit);
+      const Floats x = formats::vectors::from_pair_order(sum);
+      const Floats value = x == 0 ? Floats{} : x;
       const auto is_nan = __builtin_convertvector(value != value, Codes);
       formats::vectors::store(row + Isa::bytes / 2 * pair,
                               (Isa::fp16_codes(value) & ~is_nan) | (is_nan & 0x7FFF));
     } else {
-      using Half = formats::vectors::Vectors<Isa::bytes / 2>;
-      const auto put = [&](int i, const Vector& x) {
-        const typename Half::Floats value = Isa::floats(x * (-1 / scale<double>));
-        formats::vectors::store(row + Isa::bytes / 2 * (2 * pair + i),
-                                value != value ? fill<typename Half::Words>(0x7FFFFFFF)
-                                               : as<typename Half::Words>(value));
-      };
-      put(0, sum.first);
-      put(1, sum.second);
+      formats::vectors::store(row + Isa::bytes * pair,
+                              sum != sum ? fill<Words>(0x7FFFFFFF) : as<Words>(sum));
     }
   }
 

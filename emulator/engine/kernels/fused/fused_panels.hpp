@@ -133,7 +133,7 @@ struct ColumnWriter {
   PanelPlaces<lines> to;
 
   [[gnu::always_inline]] static Words ordered(const Words& v) {
-    if constexpr (in_pairs) return formats::vectors::reordered(v);
+    if constexpr (in_pairs) return formats::vectors::in_pair_order(v);
     return v;
   }
 

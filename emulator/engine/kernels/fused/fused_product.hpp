@@ -43,14 +43,10 @@ struct TileCopy {
 /// The direction of rounding that tiles need of the thread, while it lives.
 template <class Isa>
 struct TileRounding {
-  TileRounding() {
-    if constexpr (!Isa::names_rounding) std::fesetround(FE_DOWNWARD);
-  }
+  TileRounding() { std::fesetround(FE_TOWARDZERO); }
   TileRounding(const TileRounding&) = delete;
   TileRounding& operator=(const TileRounding&) = delete;
-  ~TileRounding() {
-    if constexpr (!Isa::names_rounding) std::fesetround(FE_TONEAREST);
-  }
+  ~TileRounding() { std::fesetround(FE_TONEAREST); }
 };
 
 /// A product in parts (blocked_product.hpp). A part's columns of B stay in the third-level cache. A

@@ -62,10 +62,8 @@
 //   more; biased by 1023 + 160, all of it lies in [1043, 1508], within [1024, 1536), where bit 9
 //   is 0.
 //
-// Direction of rounding. AVX-512's instructions name it. Elsewhere the thread rounds down while
-// tiles run (TileRounding), so that x - x is -0: an accumulator is taken off X, and the sign
-// changed or kept in mind (fp64_pairs.hpp). Of the roundings there, those to FP16 name their
-// direction (Isa::fp16_rounded), and one toward zero takes magnitudes.
+// Direction of rounding. The thread rounds toward zero while tiles run (TileRounding): accumulators
+// are above zero, where that is down. Roundings to FP16 name their direction (Isa::fp16_rounded).
 //
 // General tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
@@ -124,23 +122,20 @@ struct SumFunctions {
   void (*end)(const TileRows&, const std::byte* sums) = nullptr;
 };
 
-/// How far apart the halves of a tile are in a block.
-enum class Lag : std::uint8_t { none, half, whole };
-
 /// A tile and the steps that take it through its blocks.
 ///
-/// Where a lag is set, its halves (rows 0 to 3, rows 4 to 7) are so many products apart: each ends
+/// Its halves (rows 0 to 3, rows 4 to 7) are some products apart: each ends
 /// a block and begins the next (`turn`, a dozen instructions an output vector, on ports that mostly
 /// cannot multiply) while the other's products are summed:
 ///
 ///   upper rows  products 0 .. lag    | lag .. K         | turn
 ///   lower rows  turn                 | 0 .. K - lag     | K - lag .. K
 ///
-/// Every factor of B is then loaded twice, which does not pay in AVX-512's long blocks and FP32's
-/// lanes. Where registers hold one half's accumulators alone, the lag is the whole block: one half
-/// is turned, vector by vector, while all products of the other are summed.
+/// Every factor of B is then loaded twice. The lag is 16 products, or the whole block where that is
+/// shorter. Where registers hold one half's accumulators alone (Lanes::halves_apart), those wait in
+/// memory, and the CPU overlaps one half's turn with the other's products by itself.
 ///
-/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_lanes.hpp, fp64_pairs.hpp). General:
+/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_pairs.hpp). General:
 /// exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too large for
 /// them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
@@ -160,27 +155,31 @@ class Tile {
     Accumulators upper, lower;
     start_half<0>(upper);
     start_half<half>(lower);
-    if constexpr (Lanes::lag == Lag::whole) {
-      for (int block = 0; block <= last_; ++block) sum_by_halves(block, upper, lower);
-    } else {
-      sum_blocks(upper, lower);
+    for (int block = 0; block <= last_; ++block) {
+      if constexpr (Lanes::halves_apart) {
+        sum_by_halves(block, upper, lower);
+      } else {
+        sum_lagging_block(block, upper, lower);
+      }
     }
     std::memcpy(x_.largest, &maximum_, sizeof maximum_);
-    if constexpr (lag != 0) turn_half<half, false>(last_, lower);
+    if constexpr (!Lanes::halves_apart) turn_half<half, false>(last_, lower);
   }
 
  private:
   using Vector = typename Lanes::Vector;
+  using Value = typename Lanes::Value;
+  static constexpr int value_bytes = sizeof(Value);
   using Turned = typename Lanes::Turned;
   using Sum = typename Lanes::template Sum<Kind>;
+  using Stored = typename Lanes::template Stored<Kind>;
   using Maximum = typename Lanes::template Maximum<General>;
   using Exponents = typename Maximum::Exponents;
   static constexpr int rows = Lanes::rows, vectors = Lanes::vectors, half = rows / 2;
-  static constexpr int turned_bytes = sizeof(Turned), vector_bytes = sizeof(Vector);
-  static constexpr int together = turned_bytes / vector_bytes, turned = vectors / together;
-  static constexpr int lag = Lanes::lag == Lag::half && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
+  static constexpr int together = Lanes::together, turned = vectors / together;
+  static constexpr int lag = std::min(16, BlockK);
   /// Of the lag, in each of which so many places are multiplied and some vectors turned.
-  static constexpr int parts = std::clamp(lag, 1, half*turned), steps = lag / parts;
+  static constexpr int parts = std::min(lag, half*turned), steps = lag / parts;
   static constexpr int groups = (BlockK + Lanes::sign_group - 1) / Lanes::sign_group;
   static constexpr bool composed = Blocks != Composition::chain;
   static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
@@ -215,27 +214,6 @@ class Tile {
   Codes coming(int block) const {
     return block == last_ ? Codes{x_.next_a_codes, x_.next_b_codes}
                           : codes_at((block + 1) * BlockK);
-  }
-
-  [[gnu::always_inline]] void sum_block(int block, Accumulators& upper, Accumulators& lower) {
-    const std::byte* const a = x_.a_values + block * (BlockK * Lanes::a_step);
-    const std::byte* const b = x_.b_values + block * (BlockK * Lanes::b_step);
-    const Codes next = coming(block);
-    maximum_.clear();
-#pragma GCC unroll 4
-    for (int k = 0; k < BlockK; ++k) {
-      multiply<0>(a, b, k, upper);
-      multiply<half>(a, b, k, lower);
-      include(next + k);
-    }
-    if (block < last_) {
-      maximum_.finish(constants_, x_.lowest, exponents_);
-      turn_half<0, true>(block, upper);
-      turn_half<half, true>(block, lower);
-    } else {
-      turn_half<0, false>(block, upper);
-      turn_half<half, false>(block, lower);
-    }
   }
 
   [[gnu::always_inline]] void sum_lagging_block(int block, Accumulators& upper,
@@ -283,13 +261,12 @@ class Tile {
     }
   }
 
-  [[gnu::always_inline]] void sum_blocks(Accumulators& upper, Accumulators& lower) {
-    for (int block = 0; block <= last_; ++block) {
-      if constexpr (lag == 0) {
-        sum_block(block, upper, lower);
-      } else {
-        sum_lagging_block(block, upper, lower);
-      }
+  /// Vector by vector: GCC 12 copies structures in pieces.
+  [[gnu::always_inline]] static void copy(Accumulators& from, Accumulators& to) {
+#pragma GCC unroll 4
+    for (int r = 0; r < half; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) to.at(r, v) = from.at(r, v);
     }
   }
 
@@ -299,7 +276,8 @@ class Tile {
   [[gnu::always_inline]] void sum_half(const std::byte* a, const std::byte* b, const Codes& next,
                                        int block, Accumulators& accumulators) {
     constexpr int group = Row / rows_together;
-    Accumulators x = accumulators;
+    Accumulators x;
+    copy(accumulators, x);
     Maximum maximum;
     maximum.template clear<group, group + 1>();
 #pragma GCC unroll 4
@@ -308,7 +286,7 @@ class Tile {
       const Codes at = next + k;
       maximum.template include<group, group + 1>(at.a, at.b);
     }
-    accumulators = x;
+    copy(x, accumulators);
     asm("" : "+m"(accumulators));
     maximum.template finish<group, group + 1>(constants_, x_.lowest, exponents_);
     maximum_.template take<group>(maximum);
@@ -327,7 +305,7 @@ class Tile {
   }
 
   std::byte* sum_at(int r, int v) const {
-    return x_.sums + static_cast<std::size_t>(r * turned + v) * sizeof(Sum);
+    return x_.sums + static_cast<std::size_t>(r * turned + v) * sizeof(Stored);
   }
 
   /// The products at place `k` of a block for four rows from Row on.
@@ -339,11 +317,12 @@ class Tile {
     for (int v = 0; v < vectors; ++v) factors[v] = Lanes::load(b + k * Lanes::b_step, v);
 #pragma GCC unroll 4
     for (int r = 0; r < half; ++r) {
-      const Vector factor = Lanes::broadcast(a + k * Lanes::a_step, Row + r);
+      const auto factor =
+          Lanes::Set::template factor<Value>(a + k * Lanes::a_step + (Row + r) * value_bytes);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) {
         Vector& accumulator = accumulators.at(r, v);
-        accumulator = Lanes::multiply_add(factor, factors[v], accumulator);
+        accumulator = Lanes::Set::fma_down(factor, factors[v], accumulator);
       }
     }
   }
@@ -360,7 +339,7 @@ class Tile {
   /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
-    if constexpr (Starts && Lanes::lag == Lag::whole && Kind == Result::fp16) {
+    if constexpr (Starts && Lanes::halves_apart && Kind == Result::fp16) {
       // All end before any begins: the way through FP16 and back is long, and the CPU looks ahead
       // at little more than one.
       ArrayOf<Sum, half * turned> sums;
@@ -378,7 +357,8 @@ class Tile {
           begin_one<Row>(row, v, block, end_one<Row>(row, v, block, accumulators), accumulators);
         } else {
           const Sum result = finish<false>(block, Row + row, v, accumulators.of[row * turned + v]);
-          store(sum_at(Row + row, v), composed ? total_[Row + row][v] : result);
+          Lanes::template store_sum<Kind>(constants_, sum_at(Row + row, v),
+                                          composed ? total_[Row + row][v] : result);
         }
       }
     }
@@ -406,7 +386,7 @@ class Tile {
 #pragma GCC unroll 8
     for (int i = 0; i < half * turned; ++i) {
       const int r = Row + i % half, v = i / half;
-      const Sum sum = load<Sum>(sum_at(r, v));
+      const Sum sum = Lanes::template load_sum<Kind>(constants_, sum_at(r, v));
       if constexpr (composed) total_[r][v] = sum;
       accumulators.of[i % half * turned + v] = start<Row>(0, r, v, sum);
     }
@@ -454,32 +434,31 @@ class Tile {
   Exponents exponents_;  // of this one
 };
 
-/// Calls visit(row, v, place): the v-th Sum of a row stands at that place of the tile's.
-template <class Lanes, class Sum, class Visit>
+/// Calls visit(row, v, place): the v-th sum of a row stands at that place of the tile's.
+template <class Lanes, class Stored, class Visit>
 [[gnu::always_inline]] inline void each_sum(const Visit& visit) {
-  constexpr int turned = Lanes::vectors * static_cast<int>(sizeof(typename Lanes::Vector)) /
-                         static_cast<int>(sizeof(typename Lanes::Turned));
+  constexpr int turned = Lanes::vectors / Lanes::together;
 #pragma GCC unroll 8
   for (int r = 0; r < Lanes::rows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < turned; ++v)
-      visit(r, v, static_cast<std::size_t>(r * turned + v) * sizeof(Sum));
+      visit(r, v, static_cast<std::size_t>(r * turned + v) * sizeof(Stored));
   }
 }
 
 template <class Lanes, Result Kind, bool LargeAddends>
 void begin_sums(const TileRows& x, std::byte* sums) {
-  each_sum<Lanes, typename Lanes::template Sum<Kind>>([&](int r, int v, std::size_t at) {
+  each_sum<Lanes, typename Lanes::template Stored<Kind>>([&](int r, int v, std::size_t at) {
     store(sums + at, Lanes::template load_addend<Kind, LargeAddends>(x.c_row(r), v));
   });
 }
 
 template <class Lanes, Result Kind, bool LargeAddends>
 void end_sums(const TileRows& x, const std::byte* sums) {
-  using Sum = typename Lanes::template Sum<Kind>;
-  each_sum<Lanes, Sum>([&](int r, int v, std::size_t at) {
-    Lanes::template store_result<Kind, LargeAddends>(x.d + r * x.d_stride, v, load<Sum>(sums + at),
-                                                     x.c_row(r));
+  using Stored = typename Lanes::template Stored<Kind>;
+  each_sum<Lanes, Stored>([&](int r, int v, std::size_t at) {
+    Lanes::template store_result<Kind, LargeAddends>(x.d + r * x.d_stride, v,
+                                                     load<Stored>(sums + at), x.c_row(r));
   });
 }
 

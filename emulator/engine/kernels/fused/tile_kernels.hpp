@@ -1,7 +1,6 @@
 #pragma once
 
 #include "emulator/engine/kernels/fused/fp32_lanes.hpp"
-#include "emulator/engine/kernels/fused/fp64_lanes.hpp"
 #include "emulator/engine/kernels/fused/fp64_pairs.hpp"
 #include "emulator/engine/kernels/fused/fused_kernels.hpp"
 #include "emulator/engine/kernels/fused/fused_product.hpp"
@@ -10,7 +9,7 @@ namespace guardbit::emulator::fused {
 
 /// FP64's lanes; in pairs where the thread's direction of rounding counts for all.
 template <class Isa>
-using Fp64 = std::conditional_t<Isa::names_rounding, Fp64Lanes<Isa>, Fp64Pairs<Isa>>;
+using Fp64 = Fp64Pairs<Isa>;
 
 template <class Isa>
 bool has_tile(const FusedInstruction& instruction) {
