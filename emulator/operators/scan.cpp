@@ -174,37 +174,4 @@ Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int
   return scanned;
 }
 
-Sorted sorted(const Tensor& input, std::int64_t dimension, bool is_descending) {
-  const auto d = dimension_of(input, dimension);
-  const std::int64_t size = input.rank() == 0 ? 1 : input.shape[d];
-  std::int64_t inner = 1;
-  for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
-  const std::vector<double> numbers = doubles_of(input);
-  std::vector<std::int64_t> indices(numbers.size());
-  const auto width = static_cast<std::size_t>(input.element_bytes());
-  std::vector<std::byte> bytes(numbers.size() * width);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
-  const std::int64_t rows = size == 0 ? 0 : static_cast<std::int64_t>(numbers.size()) / size;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t start = r / inner * size * inner + r % inner;
-    const auto at = [&](std::int64_t i) {
-      return numbers[static_cast<std::size_t>(start + i * inner)];
-    };
-    std::iota(order.begin(), order.end(), 0);
-    const auto is_less = [](double a, double b) { return b != b ? a == a : a < b; };
-    std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-      return is_descending ? is_less(at(b), at(a)) : is_less(at(a), at(b));
-    });
-    for (std::int64_t i = 0; i < size; ++i) {
-      const auto to = static_cast<std::size_t>(start + i * inner);
-      const auto from =
-          static_cast<std::size_t>(start + order[static_cast<std::size_t>(i)] * inner);
-      indices[to] = order[static_cast<std::size_t>(i)];
-      std::memcpy(bytes.data() + to * width, input.bytes.data() + from * width, width);
-    }
-  }
-  return {tensor_of_bytes(input.type, input.shape, stride_of_result(input), std::move(bytes)),
-          tensor_of_integers(formats::int64, input.shape, indices)};
-}
-
 }  // namespace guardbit::emulator::operators

@@ -11,8 +11,8 @@ namespace {
 constexpr std::array families = {
     attention_calls, cast_calls,    convolution_calls, data_calls,      draw_calls,
     foreach_calls,   gate_calls,    loss_calls,        norm_calls,      optimizer_calls,
-    pointwise_calls, pooling_calls, product_calls,     recurrent_calls, reduction_calls,
-    scattered_calls, softmax_calls,
+    order_calls,     pointwise_calls, pooling_calls,   product_calls,   recurrent_calls,
+    reduction_calls, scattered_calls, softmax_calls,
 };
 // clang-format on
 

@@ -18,6 +18,7 @@ std::span<const Handler> gate_calls();
 std::span<const Handler> loss_calls();
 std::span<const Handler> norm_calls();
 std::span<const Handler> optimizer_calls();
+std::span<const Handler> order_calls();
 std::span<const Handler> pointwise_calls();
 std::span<const Handler> pooling_calls();
 std::span<const Handler> product_calls();

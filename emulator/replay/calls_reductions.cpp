@@ -114,13 +114,6 @@ Answer running(const Call& call, Context& context) {
   return computed({std::move(scanned.result)}, std::move(scanned.plan));
 }
 
-Answer sorted(const Call& call, Context&) {
-  const bool has_stable = call.op == "aten.sort.stable";
-  ops::Sorted all = ops::sorted(input_of(call), call.integer(has_stable ? 2 : 1, "dim", -1),
-                                call.boolean(has_stable ? 3 : 2, "descending", false));
-  return computed({std::move(all.numbers), std::move(all.indices)}, "a stable sort");
-}
-
 constexpr std::array handlers = {
     Handler{"aten.all", any_or_all<false>},
     Handler{"aten.amax", extreme<true>},
@@ -141,7 +134,6 @@ constexpr std::array handlers = {
     Handler{"aten.norm.Scalar", norm},
     Handler{"aten.norm.ScalarOpt_dim", norm},
     Handler{"aten.prod", product},
-    Handler{"aten.sort", sorted},
     Handler{"aten.std.correction", deviation},
     Handler{"aten.std_mean.correction", deviation_and_mean},
     Handler{"aten.sum", sum},

@@ -113,15 +113,8 @@ def running_sum(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     return session.moved(func, args, kwargs)
 
 
-def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """median: of all elements a number alone; along a dimension its place, too, of which equal numbers have several."""
-    if func is not aten.median.default:
-        return session.without_model(func, args, kwargs, "which of equal numbers it takes")
-    return session.moved(func, args, kwargs)
-
-
 Session.specials.update({
     "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "median": middle, "cumsum": running_sum, "histc": histogram,
+    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
 })

@@ -105,29 +105,8 @@ def counted(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str
     return session.moved(func, args, kwargs)
 
 
-def greatest(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """topk: the numbers are told by their order alone; the places of equal ones are not known."""
-    values, places = func(*[elements_of(x) for x in args], **kwargs)
-    if torch.isnan(values).any() if values.is_floating_point() else False:
-        return session.without_model(func, args, kwargs, "NaNs among the numbers")
-    source, dim = args[0].elements, argument_of(func, args, kwargs, "dim")
-    dim = -1 if dim is None else dim
-    doubt = doubt_of(args, kwargs)
-    is_told = True
-    if values.numel() and source.dim():
-        ordered = values.sort(dim).values
-        is_told = not bool((ordered.narrow(dim, 1, ordered.shape[dim] - 1) == ordered.narrow(dim, 0, ordered.shape[dim] - 1)).any())
-        largest = argument_of(func, args, kwargs, "largest")
-        last = values.amin(dim, keepdim=True) if largest in (None, True) else values.amax(dim, keepdim=True)
-        is_told = is_told and not bool(((source == last).sum(dim) > 1).any())
-    if argument_of(func, args, kwargs, "sorted") is False:
-        return session.without_model(func, args, kwargs, "an order that is not sorted")
-    return torch.return_types.topk((GpuTensor(values, doubt), GpuTensor(places, doubt or (None if is_told else "aten.topk.default (places of equal numbers)"))))
-
-
 Session.specials.update({
     "_to_copy": to_copy, "copy_": copy_into, "_foreach_copy_": copy_lists, "_local_scalar_dense": to_number, "equal": is_equal,
     "arange": arange, "index_put": put_at, "index_put_": put_at, "_index_put_impl_": put_at, "_unsafe_index_put": put_at, "bincount": counted,
     "scatter_add": added_at, "scatter_add_": added_at,
-    "topk": greatest,
 })
