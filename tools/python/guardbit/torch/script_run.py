@@ -13,7 +13,7 @@ import torch
 
 from .. import Error
 from .._core import version
-from . import composed, copies, cuda, fused_attention, generators, gradients, ranges
+from . import composed, copies, cuda, encoder_layers, fused_attention, generators, gradients, ranges
 from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
 from .gpu_tensor import GpuTensor
 from .recording.against import Against, Differs
@@ -22,7 +22,7 @@ from .recording.recorder import Recorder
 from .session import Session, is_gpus
 from .unmodelled import Unmodelled, set_script
 
-_ = composed, copies, gradients, ranges
+_ = composed, copies, encoder_layers, gradients, ranges
 
 
 def prepare(driver: Any) -> list[Any]:
