@@ -42,6 +42,13 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
 ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                           const Tensor& mean, const Tensor& reciprocal,
                                           const Tensor* weight, bool needs_input = true);
+/// The same where the running statistics are the moments; `mean` and `reciprocal` are what the
+/// forward call kept, null where it kept nothing. Without sums the weight's and the bias's
+/// gradients say nothing.
+ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, const Tensor& input,
+                                                       const Tensor* mean, const Tensor* reciprocal,
+                                                       const BatchNormArguments& arguments,
+                                                       bool needs_sums);
 /// cuDNN's, as fitted to what it gave. `pixels` is how many a lane takes of a block's, where
 /// channels lie together: no rule for it is known.
 ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,

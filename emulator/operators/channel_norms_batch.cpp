@@ -211,9 +211,15 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
   return all;
 }
 
-ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
-                                          const Tensor& mean, const Tensor& reciprocal,
-                                          const Tensor* weight, bool needs_input) {
+namespace {
+
+/// Whether the moments depend on the input, and which kernel gives its gradient where they do not.
+enum class Moment : std::uint8_t { of_input, known, known_beside_sums };
+
+ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
+                                  const std::vector<float>& means,
+                                  const std::vector<float>& reciprocals, const Tensor* weight,
+                                  bool needs_input, Moment moment) {
   const ChannelLayout layout(input);
   require_known(layout);
   const bool is_together = layout.is_channels_last && is_channels_last_without_gaps(gradient);
@@ -225,7 +231,6 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
         "batch_norm's gradient in another order than its input, or without the "
         "input's gradient"};
   const NumberView gradients(gradient), numbers(input);
-  const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_or_none(weight);
   const auto channels = static_cast<std::size_t>(layout.channels);
   const PixelShape shape(layout);
@@ -247,7 +252,10 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
       products = sum_of_pixels(shape, second);
       const float slope = ((reciprocals[c] * reciprocals[c]) * products) * share;
       for (std::size_t i = 0; i < own.size(); ++i)
-        own[i] = std::fma(-(channel[i] - means[c]), slope, std::fma(-sum, share, own[i])) * scale;
+        own[i] =
+            moment == Moment::of_input
+                ? std::fma(-(channel[i] - means[c]), slope, std::fma(-sum, share, own[i])) * scale
+                : own[i] * number_or(weights, c, 1) * reciprocals[c];
     } else {
       std::vector<float> first(block_threads), second(block_threads);
       const bool is_fp32 = input.type == formats::fp32;
@@ -262,7 +270,10 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
       const float of_mean = sum * share;
       const float slope = ((products * share) * reciprocals[c]) * reciprocals[c];
       for (std::size_t i = 0; i < own.size(); ++i)
-        own[i] = (std::fma(-slope, channel[i] - means[c], own[i]) - of_mean) * scale;
+        own[i] = moment == Moment::of_input
+                     ? (std::fma(-slope, channel[i] - means[c], own[i]) - of_mean) * scale
+                 : moment == Moment::known ? own[i] * number_or(weights, c, 1) * reciprocals[c]
+                                           : own[i] * scale;
     }
     of_weight[c] = products * reciprocals[c];
     of_bias[c] = sum;
@@ -274,6 +285,37 @@ ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& 
           tensor_of_numbers(type, of_channels, of_weight),
           tensor_of_numbers(type, of_channels, of_bias),
           is_together ? "channels together" : "512 threads a channel, two stages"};
+}
+
+}  // namespace
+
+ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
+                                          const Tensor& mean, const Tensor& reciprocal,
+                                          const Tensor* weight, bool needs_input) {
+  return gradients_by(gradient, input, numbers_of(mean), numbers_of(reciprocal), weight,
+                      needs_input, Moment::of_input);
+}
+
+ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, const Tensor& input,
+                                                       const Tensor* mean, const Tensor* reciprocal,
+                                                       const BatchNormArguments& arguments,
+                                                       bool needs_sums) {
+  if (arguments.running_mean == nullptr || arguments.running_variance == nullptr)
+    throw UnknownShape{"the gradient with running statistics that are not there"};
+  // A kernel of its own for the input's gradient takes what the forward call kept.
+  const bool is_apart = ChannelLayout(input).is_channels_last || !needs_sums;
+  std::vector<float> means = numbers_of(*arguments.running_mean);
+  std::vector<float> reciprocals = numbers_of(*arguments.running_variance);
+  const auto epsilon = static_cast<float>(arguments.epsilon);
+  for (float& x : reciprocals)
+    x = is_apart ? reciprocal_root_of(x + epsilon) : 1.0F / std::sqrt(x + epsilon);
+  const auto is_kept = [](const Tensor* tensor) {
+    return tensor != nullptr && tensor->count() > 0;
+  };
+  if (is_apart && is_kept(mean)) means = numbers_of(*mean);
+  if (is_apart && is_kept(reciprocal)) reciprocals = numbers_of(*reciprocal);
+  return gradients_by(gradient, input, means, reciprocals, arguments.weight, true,
+                      is_apart ? Moment::known : Moment::known_beside_sums);
 }
 
 }  // namespace guardbit::emulator::operators

@@ -119,7 +119,20 @@ Answer batch_norm_inference(const Call& call, Context&) {
                   std::move(all.plan));
 }
 Answer batch_norm_gradients(const Call& call, Context&) {
-  if (!call.boolean(7, "train", true)) return unmodelled("the gradient with running statistics");
+  if (!call.boolean(7, "train", true)) {
+    ops::ChannelNormGradients all = ops::batch_norm_gradients_in_inference(
+        floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
+        call.optional_tensor(5, "save_mean"), call.optional_tensor(6, "save_invstd"),
+        {.weight = call.optional_tensor(2, "weight"),
+         .running_mean = call.optional_tensor(3, "running_mean"),
+         .running_variance = call.optional_tensor(4, "running_var"),
+         .is_training = false,
+         .epsilon = call.number(8, "eps")},
+        wants(call, 9, 1) || wants(call, 9, 2));
+    if (!wants(call, 9, 0)) return unmodelled("the gradient without the input's, in inference");
+    return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                     std::move(all.plan));
+  }
   ops::ChannelNormGradients all = ops::batch_norm_gradients(
       floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
       call.tensor(5, "save_mean"), call.tensor(6, "save_invstd"), call.optional_tensor(2, "weight"),
