@@ -126,9 +126,9 @@ LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient
     if (loss.kind == Kind::squared) {
       all[i] = in_type(factor * difference) * own;
     } else if (loss.kind == Kind::smooth) {
-      all[i] = difference <= -width  ? in_type(-factor) * own
-               : difference >= width ? factor * own
-                                     : in_type(in_type(factor * difference) * own) / width;
+      all[i] = difference < -width  ? in_type(-factor) * own
+               : difference > width ? factor * own
+                                    : in_type(in_type(factor * difference) * own) / width;
     } else {
       all[i] = difference <= -width  ? in_type(in_type(-factor) * own) * width
                : difference >= width ? in_type(factor * own) * width

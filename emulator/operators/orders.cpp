@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -155,10 +156,20 @@ std::vector<std::int64_t> counted(std::int64_t size) {
   return order;
 }
 
-/// Threads 32 apart look at other places, and whichever is last tells its own.
-bool is_race(std::int64_t first, std::int64_t last, std::int64_t size) {
-  constexpr std::int64_t warp = 32, most_threads = 1024;
-  return first != last && (size > most_threads || first / warp != last / warp);
+/// The place of a median that its threads leave, each of which writes that of the first equal
+/// number it meets: of a warp the lowest lane of the second half, where that has one. Nothing where
+/// several warps or passes write.
+std::optional<std::int64_t> told_place(const std::vector<std::uint64_t>& values,
+                                       std::uint64_t value) {
+  constexpr std::int64_t warp = 32, half = 16;
+  const auto first = std::ranges::find(values, value) - values.begin();
+  std::int64_t told = first;
+  for (std::int64_t i = first; i < std::ssize(values); ++i) {
+    if (values[static_cast<std::size_t>(i)] != value) continue;
+    if (i / warp != first / warp) return {};
+    if (i / half != told / half) told = i;
+  }
+  return told;
 }
 
 }  // namespace
@@ -212,6 +223,7 @@ Ordered at_place(const Tensor& input, std::int64_t dimension, bool keeps_dimensi
   const Rows rows = rows_of(input, d);
   const Keys keys = keys_of(input);
   Picked picked(input, rows, 1);
+  bool is_told = true;
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const std::vector<std::uint64_t> own = row_of(keys.by_code, rows, r);
     const std::vector<std::uint64_t> values = row_of(keys.by_value, rows, r);
@@ -226,21 +238,21 @@ Ordered at_place(const Tensor& input, std::int64_t dimension, bool keeps_dimensi
     const std::uint64_t value = values[static_cast<std::size_t>(found)];
     if (value == nan_key && !formats::is_integer(input.type))
       throw UnknownShape{"which NaN it takes"};
-    const auto first = std::ranges::find(values, value) - values.begin();
-    std::int64_t last = first;
-    for (std::int64_t i = first; i < rows.size; ++i)
-      if (values[static_cast<std::size_t>(i)] == value) last = i;
-    if (is_race(first, last, rows.size))
-      throw UnknownShape{"threads race for the place of equal numbers"};
-    // The number is the one found by sign, the place that of the first that equals it.
+    // The number is the one found by sign, the place that of one that equals it.
     picked.pick(r, 0, found);
-    picked.place(r, first);
+    const std::optional<std::int64_t> told = place == Place::given
+                                                 ? std::ranges::find(values, value) - values.begin()
+                                                 : told_place(values, value);
+    is_told = is_told && told;
+    picked.place(r, told.value_or(0));
   }
   Dimensions shape = input.shape;
   if (input.rank() > 0 && keeps_dimension) shape[d] = 1;
   if (input.rank() > 0 && !keeps_dimension)
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d));
-  return picked.result(shape, contiguous_stride(shape), "chosen by radix");
+  Ordered all = picked.result(shape, contiguous_stride(shape), "chosen by radix");
+  if (!is_told) all.indices.reset();
+  return all;
 }
 
 Tensor median_of_all(const Tensor& input, bool leaves_out_nans) {

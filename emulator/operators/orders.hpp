@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "emulator/operators/operator_tensor.hpp"
@@ -10,7 +11,9 @@
 namespace guardbit::emulator::operators {
 
 struct Ordered {
-  Tensor numbers, indices;
+  Tensor numbers;
+  /// nothing where threads race for the place of equal numbers
+  std::optional<Tensor> indices;
   std::string plan;
 };
 
@@ -30,8 +33,8 @@ enum class Place : std::uint8_t {
   /// the k-th least
   given
 };
-/// One element of each row. UnknownShape where threads race for the place of equal numbers, or
-/// where it is a NaN.
+/// One element of each row. Of equal numbers the k-th least is told by its first place, a median by
+/// what half a warp wrote last. UnknownShape where it is a NaN.
 Ordered at_place(const Tensor& input, std::int64_t dimension, bool keeps_dimension, Place place,
                  std::int64_t k);
 /// The median of all elements, a tensor without dimensions.

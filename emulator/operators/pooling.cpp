@@ -228,19 +228,31 @@ Tensor average_pool_gradient(const Tensor& gradient, const Tensor& input, const 
                              const AverageRule& rule) {
   const Images in(input.shape), out(gradient.shape);
   const NumberView gradients(gradient);
-  std::vector<float> results(index(input.count()));
-  for (std::int64_t n = 0; n < out.count; ++n) {
-    for (std::int64_t r = 0; r < out.rows; ++r) {
-      const Extent rows = extent_of(r, w.size.rows, w.stride.rows, w.padding.rows, in.rows);
-      for (std::int64_t c = 0; c < out.columns; ++c) {
-        const Extent columns =
-            extent_of(c, w.size.columns, w.stride.columns, w.padding.columns, in.columns);
-        const float own = gradients[index(n * out.size() + r * out.columns + c)] /
-                          divisor_of(rows, columns, rule);
-        for (std::int64_t y = rows.begin; y < rows.end; ++y) {
-          for (std::int64_t x = columns.begin; x < columns.end; ++x)
-            results[index(n * in.size() + y * in.columns + x)] += own;
+  // Where channels lie together PyTorch 2.11 looks for an element's windows as if there were no
+  // padding.
+  const Pair shift = has_channels_together(input) ? Pair{0, 0} : w.padding;
+  const auto first = [](std::int64_t place, std::int64_t size, std::int64_t stride) {
+    return place < size ? 0 : (place - size) / stride + 1;
+  };
+  std::vector<float> results;
+  for (std::int64_t n = 0; n < in.count; ++n) {
+    for (std::int64_t y = shift.rows; y < in.rows + shift.rows; ++y) {
+      for (std::int64_t x = shift.columns; x < in.columns + shift.columns; ++x) {
+        float sum = 0;
+        for (std::int64_t r = first(y, w.size.rows, w.stride.rows);
+             r < std::min(y / w.stride.rows + 1, out.rows); ++r) {
+          const Extent rows = extent_of(r, w.size.rows, w.stride.rows, w.padding.rows, in.rows);
+          for (std::int64_t c = first(x, w.size.columns, w.stride.columns);
+               c < std::min(x / w.stride.columns + 1, out.columns); ++c) {
+            const Extent columns =
+                extent_of(c, w.size.columns, w.stride.columns, w.padding.columns, in.columns);
+            if (rows.begin >= rows.end || columns.begin >= columns.end) continue;
+            // The quotient is of the tensor's type.
+            sum += rounded_to(input.type, gradients[index(n * out.size() + r * out.columns + c)] /
+                                              divisor_of(rows, columns, rule));
+          }
         }
+        results.push_back(sum);
       }
     }
   }

@@ -125,20 +125,22 @@ Answer binary(const Call& call, Context& context) {
   return of_any_numbers(call, context, base_name(call), two(call));
 }
 
-/// A number of Python as the kernels of comparisons and powers have it: in the tensors' type.
+/// A number of Python as the kernels of comparisons, powers, remainders and functions of two
+/// numbers have it: in the tensors' type.
 Operand stored_number(const Operand& number, const Format& common) {
   if (!number.is_number || !operators::is_working_type(common)) return number;
   return {operators::tensor_of_numbers(common, {}, operators::numbers_of(number.tensor)), true};
 }
 
-Answer comparison(const Call& call, Context& context) {
+Answer of_stored_number(const Call& call, Context& context) {
   auto operands = two(call);
   operands[1] = stored_number(operands[1], common_type(operands));
   return of_any_numbers(call, context, base_name(call), operands);
 }
 
 Answer floating_binary(const Call& call, Context& context) {
-  const auto operands = two(call);
+  auto operands = two(call);
+  operands[1] = stored_number(operands[1], common_type(operands));
   return with_numbers(call, context, base_name(call), operands, {}, floating_type(operands));
 }
 
@@ -412,9 +414,9 @@ constexpr std::array unary_names = {
     "rsqrt", "hardswish",   "hardsigmoid", "mish",     "relu",        "sigmoid", "sign",
     "sgn",   "signbit",     "silu",        "sin",      "sinh",        "sqrt",    "tan",
     "tanh",  "bitwise_not", "deg2rad",     "rad2deg",  "sinc",        "angle",   "special_entr"};
-constexpr std::array binary_names = {
-    "heaviside",   "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",
-    "logical_and", "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};
+constexpr std::array binary_names = {"heaviside",   "bitwise_and", "bitwise_or",  "bitwise_xor",
+                                     "fmax",        "fmin",        "logical_and", "logical_or",
+                                     "logical_xor", "maximum",     "minimum",     "mul"};
 constexpr std::array floating_binary_names = {"atan2", "copysign",   "hypot",          "logaddexp",
                                               "xlogy", "logaddexp2", "special_xlog1py"};
 constexpr std::array gradient_names = {
@@ -426,12 +428,14 @@ struct Named {
   Answer (*answer)(const Call&, Context&);
 };
 constexpr std::array others = {
-    Named{"eq", comparison},
-    Named{"ne", comparison},
-    Named{"lt", comparison},
-    Named{"le", comparison},
-    Named{"gt", comparison},
-    Named{"ge", comparison},
+    Named{"eq", of_stored_number},
+    Named{"ne", of_stored_number},
+    Named{"lt", of_stored_number},
+    Named{"le", of_stored_number},
+    Named{"gt", of_stored_number},
+    Named{"ge", of_stored_number},
+    Named{"fmod", of_stored_number},
+    Named{"remainder", of_stored_number},
     Named{"ceil", to_integer},
     Named{"floor", to_integer},
     Named{"round", to_integer},

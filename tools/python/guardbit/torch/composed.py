@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .gpu_tensor import GpuTensor
-from .session import Session, argument_of, doubt_of, elements_of
+from .session import Session, argument_of, doubt_of, elements_of, tensor_of
 
 aten = torch.ops.aten
 LEAST_NORMAL = 2.0**-126
@@ -47,16 +47,69 @@ def prelu_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: d
 def cross_entropy_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """binary_cross_entropy_backward."""
     gradient, x, target = args[:3]
-    if x.dtype != torch.float32:
-        return session.without_model(func, args, kwargs, "other than FP32")
+    least = float(torch.tensor(LEAST_DENOMINATOR).to(x.dtype))
     weight, reduction = (argument_of(func, args, kwargs, name) for name in ("weight", "reduction"))
     above = session.computed(aten.mul.Tensor, (gradient, session.computed(aten.sub.Tensor, (x, target), {})), {})
     below = session.computed(aten.mul.Tensor, (session.computed(aten.rsub.Scalar, (x, 1), {}), x), {})
-    result = session.computed(aten.div.Tensor, (above, session.computed(aten.clamp_min.default, (below, LEAST_DENOMINATOR), {})), {})
+    result = session.computed(aten.div.Tensor, (above, session.computed(aten.clamp_min.default, (below, least), {})), {})
     if weight is not None:
         result = session.computed(aten.mul.Tensor, (result, weight), {})
     is_mean = reduction in (None, 1)
     return session.computed(aten.div.Scalar, (result, x.numel()), {}) if is_mean else result
+
+
+def single(session: Session, x: Any) -> Any:
+    return session.computed(aten._to_copy.default, (x,), {"dtype": torch.float32}) if x.dtype != torch.float32 else x
+
+
+def back(session: Session, x: Any, dtype: Any) -> Any:
+    return session.computed(aten._to_copy.default, (x,), {"dtype": dtype}) if x.dtype != dtype else x
+
+
+def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """linalg_cross: the first product is fused."""
+    first, second = (single(session, x) for x in args[:2])
+    dim = argument_of(func, args, kwargs, "dim")
+    dim = -1 if dim is None else dim
+
+    def rolled(x: Any, by: int) -> Any:
+        return session.computed(aten.roll.default, (x, [-by], [dim]), {})
+
+    product = session.computed(aten.mul.Tensor, (rolled(first, 2), rolled(second, 1)), {})
+    result = session.computed(aten.addcmul.default, (session.computed(aten.neg.default, (product,), {}), rolled(first, 1), rolled(second, 2)), {})
+    return back(session, result, args[0].dtype)
+
+
+def outer_added(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """addr."""
+    x, first, second = args
+    beta, alpha = (kwargs.get(name, 1) for name in ("beta", "alpha"))
+    wide = [single(session, t) for t in (x, first, second)]
+    factor = session.computed(aten.mul.Tensor, (session.computed(aten.unsqueeze.default, (wide[1], 1), {}), alpha), {})
+    product = session.computed(aten.mul.Tensor, (factor, wide[2]), {})
+    if beta == 0:
+        return back(session, product, x.dtype)
+    return back(session, session.computed(aten.add.Tensor, (product, wide[0]), {"alpha": beta}), x.dtype)
+
+
+def noisy_relu_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    gradient, x, noise, lower, upper, training = args[:6]
+    if training and upper - lower > 1e-6:
+        return session.computed(aten.mul.Tensor, (noise, gradient), {})
+    return session.computed(aten.leaky_relu_backward.default, (gradient, x, (lower + upper) / 2, False), {})
+
+
+def by_power(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """ldexp."""
+    return session.computed(aten.mul.Tensor, (args[0], session.computed(aten.pow.Scalar, (2.0, args[1]), {})), {})
+
+
+def without_nans(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """nansum."""
+    x = args[0]
+    kept = GpuTensor(elements_of(x).masked_fill(elements_of(x).isnan(), 0), x.doubt)
+    dim = argument_of(func, args, kwargs, "dim")
+    return session.computed(aten.sum.dim_IntList, (kept, dim, bool(argument_of(func, args, kwargs, "keepdim"))), kwargs)
 
 
 def index_add(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -113,8 +166,27 @@ def running_sum(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     return session.moved(func, args, kwargs)
 
 
+def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """median along a dimension: of equal numbers the place may be whichever thread was last."""
+    x = args[0]
+    if func not in (aten.median.dim, aten.nanmedian.dim):
+        return session.modelled(func, args, kwargs)
+    kept: list[Any] = []
+    status, plan, results, *_ = session.operators.answer(str(func), [session.argument(t, kept) for t in args],
+                                                         {name: session.argument(t, kept) for name, t in kwargs.items()}, None, None, None)
+    if status != "exact":
+        return session.without_model(func, args, kwargs, plan)
+    session.report.add(str(func), plan, 0.0, False)
+    doubt = doubt_of(args, kwargs)
+    numbers = GpuTensor(tensor_of(results[0]), doubt)
+    if results[1] is not None:
+        return numbers, GpuTensor(tensor_of(results[1]), doubt)
+    return numbers, GpuTensor(func(elements_of(x), *args[1:], **kwargs)[1], doubt or f"{func} (the place of equal numbers)")
+
+
 Session.specials.update({
-    "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
+    "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
+    "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "rrelu_with_noise_backward": noisy_relu_backward,
+    "ldexp": by_power, "nansum": without_nans, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
 })

@@ -89,7 +89,14 @@ def powered(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str
     return session.modelled(func, args, kwargs)
 
 
+def integers_or_modelled(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(isinstance(x, float) or (isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())) for x in args) or kwargs.get("dtype"):
+        return session.modelled(func, args, kwargs)
+    return of_integers(session, func, args, kwargs)
+
+
 Session.specials.update({
+    "fmod": integers_or_modelled, "fmod_": integers_or_modelled, "prod": integers_or_modelled,
     "unfold_backward": unfold_backward, "reflection_pad1d_backward": padded_backward, "reflection_pad2d_backward": padded_backward,
     "reflection_pad3d_backward": padded_backward, "replication_pad1d_backward": padded_backward, "replication_pad2d_backward": padded_backward,
     "replication_pad3d_backward": padded_backward, "soft_margin_loss": soft_margin_loss, "soft_margin_loss_backward": soft_margin_loss_backward,
