@@ -93,7 +93,8 @@ def test_a_report_does_not_take_the_script_for_its_file(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name, least", [("attention", 8), ("batch_norms", 28), ("layers", 80), ("optimizers", 6), ("pointwise", 378), ("program_gpt", 175)])
+@pytest.mark.parametrize("name, least", [("attention", 8), ("batch_norms", 28), ("layers", 80), ("optimizers", 6), ("pointwise", 378), ("program_gpt", 175),
+                                         ("orders", 270), ("gradients", 199), ("encoder_layers", 12)])
 def test_recorded_calls_have_the_recorded_results(golden, name, least):
     result = run("calls_of_recordings.py", str(golden / "operators" / f"{name}.safetensors"), folder=Path(__file__).parent)
     counts = json.loads(result.stdout.splitlines()[-1])

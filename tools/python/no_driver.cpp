@@ -3,7 +3,8 @@
 // In the place of the NVIDIA driver for PyTorch's CUDA build on a computer without one. Loaded
 // before PyTorch, it answers the two questions that autograd asks of a device: how many there are,
 // and whether one has a context. PyTorch's own answer to the first would end the program; the
-// second goes to the driver's library, whose name this library has.
+// second goes to the driver's library, whose name this library has. It also answers a question of
+// MKL, which computes exp, sin and others of the CPU's tensors.
 
 namespace {
 
@@ -33,4 +34,9 @@ __attribute__((visibility("default"))) int cuDevicePrimaryCtxGetState(int /*devi
   *is_active = 0;
   return 0;
 }
+
+/// Whether the CPU is Intel's: MKL has other code for other makers' CPUs, with other bits. The
+/// H200's host was an Intel Xeon, so the program's CPU is taken for one.
+// NOLINTNEXTLINE(readability-identifier-naming): MKL's name
+__attribute__((visibility("default"))) int mkl_serv_intel_cpu_true() { return 1; }
 }

@@ -87,7 +87,8 @@ def torch_version() -> str | None:
 
 
 def load_driver() -> Any:
-    """In the place of a driver: says that no device has a context, so that PyTorch asks for nothing else. Before PyTorch is loaded."""
+    """In the place of a driver: says that no device has a context, so that PyTorch asks for nothing else, and that the CPU is Intel's, as the
+    H200's host was. Before PyTorch is loaded."""
     for path in sorted(Path(__file__).parent.parent.glob("_no_driver*.so")):
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     return None

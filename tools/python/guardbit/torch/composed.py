@@ -58,17 +58,9 @@ def cross_entropy_backward(session: Session, func: Any, args: tuple[Any, ...], k
     return session.computed(aten.div.Scalar, (result, x.numel()), {}) if is_mean else result
 
 
-def single(session: Session, x: Any) -> Any:
-    return session.computed(aten._to_copy.default, (x,), {"dtype": torch.float32}) if x.dtype != torch.float32 else x
-
-
-def back(session: Session, x: Any, dtype: Any) -> Any:
-    return session.computed(aten._to_copy.default, (x,), {"dtype": dtype}) if x.dtype != dtype else x
-
-
 def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """linalg_cross: the first product is fused."""
-    first, second = (single(session, x) for x in args[:2])
+    """linalg_cross: the first product is fused in FP32; in 16 bits each step is stored."""
+    first, second = args[:2]
     dim = argument_of(func, args, kwargs, "dim")
     dim = -1 if dim is None else dim
 
@@ -76,20 +68,28 @@ def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return session.computed(aten.roll.default, (x, [-by], [dim]), {})
 
     product = session.computed(aten.mul.Tensor, (rolled(first, 2), rolled(second, 1)), {})
-    result = session.computed(aten.addcmul.default, (session.computed(aten.neg.default, (product,), {}), rolled(first, 1), rolled(second, 2)), {})
-    return back(session, result, args[0].dtype)
+    if first.dtype == torch.float32:
+        return session.computed(aten.addcmul.default, (session.computed(aten.neg.default, (product,), {}), rolled(first, 1), rolled(second, 2)), {})
+    return session.computed(aten.sub.Tensor, (session.computed(aten.mul.Tensor, (rolled(first, 1), rolled(second, 2)), {}), product), {})
 
 
 def outer_added(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """addr."""
+    """addr: each product and the sum are stored."""
     x, first, second = args
     beta, alpha = (kwargs.get(name, 1) for name in ("beta", "alpha"))
-    wide = [single(session, t) for t in (x, first, second)]
-    factor = session.computed(aten.mul.Tensor, (session.computed(aten.unsqueeze.default, (wide[1], 1), {}), alpha), {})
-    product = session.computed(aten.mul.Tensor, (factor, wide[2]), {})
+    factor = session.computed(aten.mul.Tensor, (session.computed(aten.unsqueeze.default, (first, 1), {}), alpha), {})
+    product = session.computed(aten.mul.Tensor, (factor, second), {})
     if beta == 0:
-        return back(session, product, x.dtype)
-    return back(session, session.computed(aten.add.Tensor, (product, wide[0]), {"alpha": beta}), x.dtype)
+        return product
+    return session.computed(aten.add.Tensor, (session.computed(aten.mul.Tensor, (x, beta), {}), product), {})
+
+
+def next_number(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """nextafter: NaNs are the units' own."""
+    result = func(*[elements_of(x) for x in args])
+    whole = torch.tensor(0x7FFFFFFF, dtype=torch.int32).view(torch.float32) if result.dtype == torch.float32 else torch.tensor(
+        0x7FFF, dtype=torch.int16).view(result.dtype)
+    return session.given(func, args, kwargs, torch.where(result.isnan(), whole, result), doubt_of(args, kwargs))
 
 
 def noisy_relu_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -187,6 +187,6 @@ def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 Session.specials.update({
     "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "rrelu_with_noise_backward": noisy_relu_backward,
+    "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "nextafter": next_number, "rrelu_with_noise_backward": noisy_relu_backward,
     "ldexp": by_power, "nansum": without_nans, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
 })
