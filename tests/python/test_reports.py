@@ -39,6 +39,25 @@ def test_explain_equals_the_command(command, tmp_path, rng):
     assert "explained" in repr(found) and found._repr_html_().startswith("<pre>")
 
 
+def test_plan_equals_the_command(command, golden):
+    sizes = {"m": 250, "n": 4096, "k": 2560}
+    words = [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
+
+    def printed(*more):
+        return subprocess.run([command, "plan", *words, *more], capture_output=True, text=True)
+
+    found = guardbit.plan("mm", **sizes, dtype="bf16", layout="NT")
+    assert found.to_dict() == json.loads(printed("--call", "mm", "--dtype", "bf16", "--layout", "NT", "--json").stdout)
+    assert repr(found) == printed("--call", "mm", "--dtype", "bf16", "--layout", "NT").stdout.rstrip("\n")
+    assert found.text == found.plan.text and found.known in ("rule", "nearest")
+    tf32 = guardbit.plan("bmm", **sizes, batch=3, dtype=np.float32, tf32=True, a_stride=(640000, 2560, 1), b_stride=(10485760, 4096, 1))
+    assert tf32.to_dict()["call"]["dtype"] == "tf32"
+    for words_of_error, arguments in (("a_stride", {"a_stride": (2560, 1)}), ("tf32", {"tf32": True}), ("--like", {"like": "cublas-12:sm_90"}),
+                                      ("unknown layout", {"layout": "XX"})):
+        with pytest.raises(ValueError, match=words_of_error):
+            guardbit.plan("mm", **sizes, dtype="fp16", **arguments)
+
+
 def test_explain_names_what_is_wrong(rng):
     a, b = product(rng, dtype=np.float32)
     d = guardbit.matmul(a[:, :64], b[:64])

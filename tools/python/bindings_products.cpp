@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +19,12 @@
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
 #include "tools/catalogue/format_facts.hpp"
+#include "tools/products/call_plan.hpp"
 #include "tools/python/array_view.hpp"
 #include "tools/python/bindings.hpp"
 #include "tools/python/interruptible.hpp"
 #include "tools/python/product_arrays.hpp"
+#include "tools/python/report.hpp"
 
 namespace guardbit::python {
 
@@ -146,10 +149,45 @@ std::pair<std::string, std::string> convolve(const Array& x, const Array& weight
   return {emulator::to_text(plan), used};
 }
 
+Report plan_of_call(const tools::AskedCall& asked) {
+  const tools::CallPlan found = tools::plan_of_call(asked);
+  std::ostringstream text;
+  tools::print(text, found);
+  return {tools::to_json(found).dump(), text.str()};
+}
+
+void bind_calls(nb::module_& module) {
+  using tools::AskedCall;
+  nb::class_<AskedCall>(module, "AskedCall")
+      .def(
+          "__init__",
+          [](AskedCall* self, std::string op, std::string numbers, std::int64_t m, std::int64_t n,
+             std::int64_t k, std::int64_t batch) {
+            new (self) AskedCall{{std::move(op), std::move(numbers), m, n, k, batch, {}, {}}};
+          },
+          nb::arg("op"), nb::arg("dtype"), nb::arg("m"), nb::arg("n"), nb::arg("k"),
+          nb::arg("batch"))
+      .def_rw("layout", &AskedCall::layout)
+      .def_rw("book", &AskedCall::book)
+      .def_rw("like", &AskedCall::like)
+      .def_prop_rw(
+          "a_stride", [](const AskedCall& x) { return x.call.a_stride; },
+          [](AskedCall& x, std::vector<std::int64_t> stride) {
+            x.call.a_stride = std::move(stride);
+          })
+      .def_prop_rw(
+          "b_stride", [](const AskedCall& x) { return x.call.b_stride; },
+          [](AskedCall& x, std::vector<std::int64_t> stride) {
+            x.call.b_stride = std::move(stride);
+          });
+  module.def("plan_of_call", plan_of_call, nb::arg("asked"));
+}
+
 }  // namespace
 
 void bind_products(nb::module_& module) {
   bind_product_arrays(module);
+  bind_calls(module);
   nb::class_<ConvolutionSteps>(module, "ConvolutionSteps")
       .def(
           "__init__",

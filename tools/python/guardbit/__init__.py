@@ -21,12 +21,12 @@ from .files import Tensors, load
 from .products import conv, matmul, plan_of, run
 from .special_functions import function, functions
 from .traces import Trace, trace
-from .reports import Comparison, Explanation, Probe, Verification, compare, explain, probe, verify
+from .reports import CallPlan, Comparison, Explanation, Probe, Verification, compare, explain, plan, probe, verify
 
 __version__ = _version()
 
 __all__ = [
-    "Blocks", "Codes", "Comparison", "Error", "Explanation", "Probe", "Tensors", "Trace", "Verification", "__version__", "cast", "compare", "conv",
-    "dequantize", "engines", "explain", "formats", "function", "functions", "instructions", "load", "machines", "matmul", "plan_of", "plans",
+    "Blocks", "CallPlan", "Codes", "Comparison", "Error", "Explanation", "Probe", "Tensors", "Trace", "Verification", "__version__", "cast", "compare", "conv",
+    "dequantize", "engines", "explain", "formats", "function", "functions", "instructions", "load", "machines", "matmul", "plan", "plan_of", "plans",
     "probe", "quantize", "recipes", "run", "scaler", "trace", "verify",
 ]

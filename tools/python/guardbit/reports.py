@@ -1,11 +1,11 @@
-"""What is said of results and of units: explain, compare, verify, probe."""
+"""What is said of results, units and calls: explain, compare, verify, probe, plan."""
 
 from __future__ import annotations
 
 import json
 import os
 from html import escape
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -274,3 +274,56 @@ def probe(
 
     unit = getattr(function, "__qualname__", type(function).__name__)
     return Probe(_core.probe(answer, unit, formats[0], formats[1], of_c, formats[2], k, seed))
+
+
+class CallPlan(Report):
+    """What `plan` answered. `known`: recorded, rule, nearest or unknown; `why`; `plan`: a record of its keys, the line itself
+    as `plan.text`, or None where it is unknown; `holds_for`: library, driver and machine."""
+
+    @property
+    def text(self) -> str | None:
+        """The plan on one line, as `matmul` and `explain` take it; None where it is unknown."""
+        found = self.to_dict()["plan"]
+        return None if found is None else str(found["text"])
+
+
+@checked
+def plan(
+    op: str,
+    *,
+    m: int,
+    n: int,
+    k: int,
+    dtype: Any,
+    batch: int = 1,
+    tf32: bool = False,
+    layout: str = "NN",
+    a_stride: Sequence[int] | None = None,
+    b_stride: Sequence[int] | None = None,
+    book: str | os.PathLike[str] | None = None,
+    like: str | None = None,
+) -> CallPlan:
+    """Which plan a library takes for a matrix product, from the call alone (docs/ATLAS.md).
+
+    `op`: mm, addmm (a bias of [N]) or bmm; D is [M, N], A [M, K], B [K, N]. `dtype`: of A, B and D; `tf32`: FP32 that PyTorch
+    may multiply in TF32. `layout`: A and B row-major (N) or column-major (T), without gaps; or their strides in elements, of
+    bmm three. `book`: a plan book of `guardbit replay`, exact for the calls in it. `nearest` is a guess; the text says so.
+    """
+    if (a_stride is None) != (b_stride is None):
+        raise ValueError("a_stride: goes together with b_stride")
+    if a_stride is not None and layout != "NN":
+        raise ValueError("layout: is not taken beside strides")
+    numbers = format_name(dtype, "dtype")
+    if tf32:
+        if numbers != "fp32":
+            raise ValueError(f"tf32: is a way to multiply fp32, not {numbers}")
+        numbers = "tf32"
+    asked = _core.AskedCall(op, numbers, m, n, k, batch)
+    asked.layout = layout
+    if a_stride is not None and b_stride is not None:
+        asked.a_stride, asked.b_stride = list(a_stride), list(b_stride)
+    if book is not None:
+        asked.book = os.fsdecode(book)
+    if like is not None:
+        asked.like = like
+    return CallPlan(_core.plan_of_call(asked))

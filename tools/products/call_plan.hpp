@@ -1,0 +1,37 @@
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "emulator/gemm/atlas/atlas.hpp"
+
+// Which plan a library takes for a product, from the call alone: what the command `plan` and
+// Python's `plan` answer.
+namespace guardbit::tools {
+
+struct AskedCall {
+  /// without strides: `layout` gives them
+  emulator::atlas::StridedCall call;
+  /// A and B row-major (N) or column-major (T)
+  std::string layout = "NN";
+  /// a plan book whose calls are answered exactly; empty: none
+  std::string book;
+  /// LIBRARY:ARCH
+  std::string like =
+      std::string(emulator::atlas::scope.library) + ":" + std::string(emulator::atlas::scope.arch);
+};
+
+struct CallPlan {
+  /// with its strides
+  emulator::atlas::StridedCall call;
+  emulator::atlas::Answer answer;
+};
+
+/// formats::Error for a call, a library or a machine that the atlas does not hold.
+CallPlan plan_of_call(const AskedCall& asked);
+
+nlohmann::ordered_json to_json(const CallPlan& plan);
+void print(std::ostream& out, const CallPlan& plan);
+
+}  // namespace guardbit::tools
