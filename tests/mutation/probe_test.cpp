@@ -114,7 +114,7 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
 }
 
 TEST_CASE("probe: an arithmetic of the catalogue from its answers alone") {
-  check_arithmetics(119, 200, 0);
+  check_arithmetics(119, 400, 0);
 }
 
 TEST_CASE("probe: the arithmetics of the catalogue from their answers alone", "[sweep]") {

@@ -234,8 +234,7 @@ std::vector<Plant> plants() {
 
 TEST_CASE("planted faults are named") {
   Tally tally;
-  for (const Types& type : {tested_types[0], tested_types[2]})
-    tally.add(plants(), tested_sizes[0], type);
+  tally.add(plants(), tested_sizes[0], tested_types[0]);
   INFO(tally.missed);
   CAPTURE(tally.named, tally.all);
   CHECK(tally.named * 100 >= tally.all * 95);

@@ -347,7 +347,7 @@ void check_pairs(const std::function<bool(std::size_t pair, std::size_t product)
 }
 
 TEST_CASE("two faults at once are both named") {
-  check_pairs([](std::size_t pair, std::size_t product) { return pair % 3 == product; });
+  check_pairs([](std::size_t pair, std::size_t product) { return pair % 6 == product; });
 }
 
 TEST_CASE("two faults at once are both named whatever the size and the format", "[sweep]") {
