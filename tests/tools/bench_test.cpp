@@ -94,16 +94,21 @@ TEST_CASE("bench measures what its filters leave, beside the yardsticks", "[tool
   CHECK(document["complete"] == true);
   CHECK(document["settings"]["repetitions"] == 2);
   const bool native = document["machine"]["eigen_native"] == "used";
-  REQUIRE(document["results"].size() == (native ? 3 : 2));
-  const json &eigen = document["results"][0], &product = document["results"].back();
+  REQUIRE(document["results"].size() == (native ? 4 : 3));
+  const json &eigen = document["results"][0], &peak = document["results"][1],
+             &product = document["results"].back();
   CHECK(product["name"] == "gemm/int8/16/normal/reference/1");
   CHECK(product["yardstick"] == eigen["subject"]);
   CHECK(product["seconds"].get<double>() > 0);
   CHECK(product["ratio"].get<double>() ==
         Approx(product["rate"].get<double>() / eigen["rate"].get<double>()));
+  CHECK(holds(peak["subject"].get<std::string>(), "multiply_add_fp32_"));
+  CHECK(peak["rate"].get<double>() > 0.5 * eigen["rate"].get<double>());
+  CHECK(product["peak_ratio"].get<double>() ==
+        Approx(product["rate"].get<double>() / peak["rate"].get<double>()));
   CHECK(product.contains("native_ratio") == native);
   if (native) {
-    const json& second = document["results"][1];
+    const json& second = document["results"][2];
     CHECK(product["native_yardstick"] == second["subject"]);
     CHECK(product["native_ratio"].get<double>() ==
           Approx(product["rate"].get<double>() / second["rate"].get<double>()));

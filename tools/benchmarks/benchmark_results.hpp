@@ -37,6 +37,8 @@ struct Result {
   /// Eigen compiled with -march=native
   std::string native_yardstick;
   double native_yardstick_rate = 0, native_ratio = 0;
+  /// to the multiply-adds that registers take in the same time
+  double peak_ratio = 0;
   /// of conversions: to the bytes that memcpy moves one way
   double copied_ratio = 0;
   /// 0: none is set

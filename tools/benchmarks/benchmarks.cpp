@@ -26,6 +26,7 @@ Group wanted_part(const BenchOptions& options, Group group) {
     names.insert(planned.result.name);
     names.insert(planned.yardstick);
     names.insert(planned.native_yardstick);
+    names.insert(planned.peak);
   }
   std::erase_if(group,
                 [&](const Planned& planned) { return !names.contains(planned.result.name); });
@@ -105,6 +106,7 @@ std::vector<Result> measure(const Group& group, const Schedule& schedule,
       result.native_yardstick_rate = native.rate;
       result.native_ratio = result.rate / native.rate;
     }
+    if (!group[i].peak.empty()) result.peak_ratio = result.rate / named(group[i].peak).rate;
   }
   return results;
 }

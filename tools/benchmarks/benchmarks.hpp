@@ -16,6 +16,8 @@ struct Planned {
   std::string yardstick;
   /// the same
   std::string native_yardstick;
+  /// multiply-adds in registers of the same instruction set
+  std::string peak;
   /// Makes operands and returns what is to be timed; may make the work smaller.
   std::function<std::function<void()>(Result&)> prepare;
 };

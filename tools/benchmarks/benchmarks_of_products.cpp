@@ -84,6 +84,28 @@ Planned eigen_product(const std::string& group, const ProductYardstick& eigen, b
   return planned;
 }
 
+std::string peak_name(const ProductYardstick& set, bool is_double) {
+  return std::string(is_double ? "multiply_add_fp64_" : "multiply_add_fp32_") +
+         std::string(set.instruction_set);
+}
+
+/// What no product of one thread can outrun.
+Planned multiply_add_peak(const std::string& group, const ProductYardstick& set, bool is_double) {
+  constexpr std::int64_t rounds = 200'000;
+  Planned planned;
+  Result& r = planned.result;
+  r.kind = "gemm";
+  r.subject = peak_name(set, is_double);
+  r.name = group + "/" + r.subject;
+  r.unit = "GFLOP/s";
+  planned.prepare = [of = is_double ? set.multiply_adds_fp64 : set.multiply_adds_fp32](
+                        Result& result) -> std::function<void()> {
+    result.work = 1e-9 * of(rounds);
+    return [of] { of(rounds); };
+  };
+  return planned;
+}
+
 /// Operands that the benchmarks of a group share, made when the first one needs them.
 class SharedOperands {
  public:
@@ -210,6 +232,7 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& instructio
   if (eigen.size() > 1) planned.native_yardstick = name(eigen.back());
   planned.result.subject = of.name;
   if (planned.result.threads != 1) return;
+  planned.peak = group + "/" + peak_name(*eigen.front(), is_double_precision(instruction));
   if (engine.name == "avx2") {
     planned.result.goal = of.avx2_goal;
     planned.result.moonshot = of.avx2_moonshot;
@@ -240,7 +263,10 @@ Group product_group(const BenchOptions& options, const MeasuredInstruction& of,
         for (const ProductYardstick* const eigen : yardsticks_beside(engine)) {
           if (std::find(yardsticks.begin(), yardsticks.end(), eigen) != yardsticks.end()) continue;
           yardsticks.push_back(eigen);
-          group.push_back(eigen_product(name, *eigen, is_double_precision(of.instruction), size));
+          const bool is_double = is_double_precision(of.instruction);
+          group.push_back(eigen_product(name, *eigen, is_double, size));
+          if (eigen->multiply_adds_fp32 != nullptr)
+            group.push_back(multiply_add_peak(name, *eigen, is_double));
         }
         group.push_back(std::move(planned));
       }

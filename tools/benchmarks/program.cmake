@@ -17,9 +17,10 @@ target_include_directories(guardbit_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
 target_link_libraries(guardbit_benchmark PRIVATE
   guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
-# Eigen's functions, for each instruction set as its products are.
+# Eigen's functions and packets, for each instruction set as its products are.
 function(guardbit_eigen_functions variant)
-  add_library(guardbit_eigen_functions_${variant} OBJECT EXCLUDE_FROM_ALL benchmarks/eigen_functions.cpp)
+  add_library(guardbit_eigen_functions_${variant} OBJECT EXCLUDE_FROM_ALL
+    benchmarks/eigen_functions.cpp benchmarks/multiply_adds.cpp)
   target_include_directories(guardbit_eigen_functions_${variant} PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(guardbit_eigen_functions_${variant} SYSTEM PRIVATE ${eigen_includes})
   target_compile_definitions(guardbit_eigen_functions_${variant} PRIVATE

@@ -5,6 +5,7 @@
 
 #include "emulator/engine/cpu.hpp"
 #include "experiments/training/eigen_product.hpp"
+#include "tools/benchmarks/multiply_adds.hpp"
 #include "tools/benchmarks/native_cpu.hpp"
 
 namespace guardbit::tools {
@@ -13,20 +14,27 @@ namespace {
 
 namespace eigen_baseline = experiments::eigen_baseline;
 
-constexpr ProductYardstick baseline = {"baseline", eigen_baseline::sgemm, eigen_baseline::dgemm};
+constexpr ProductYardstick baseline = {"baseline", eigen_baseline::sgemm, eigen_baseline::dgemm,
+                                       functions_baseline::multiply_adds_fp32,
+                                       functions_baseline::multiply_adds_fp64};
 
 #if defined(__x86_64__)
 namespace eigen_avx512 = experiments::eigen_avx512;
 namespace eigen_avx2 = experiments::eigen_avx2;
 
-constexpr ProductYardstick avx512 = {"avx512", eigen_avx512::sgemm, eigen_avx512::dgemm};
-constexpr ProductYardstick avx2 = {"avx2", eigen_avx2::sgemm, eigen_avx2::dgemm};
+constexpr ProductYardstick avx512 = {"avx512", eigen_avx512::sgemm, eigen_avx512::dgemm,
+                                     functions_avx512::multiply_adds_fp32,
+                                     functions_avx512::multiply_adds_fp64};
+constexpr ProductYardstick avx2 = {"avx2", eigen_avx2::sgemm, eigen_avx2::dgemm,
+                                   functions_avx2::multiply_adds_fp32,
+                                   functions_avx2::multiply_adds_fp64};
 #endif
 
 #if defined(GUARDBIT_NATIVE)
 namespace eigen_native = experiments::eigen_native;
 
-constexpr ProductYardstick native = {"native", eigen_native::sgemm, eigen_native::dgemm};
+constexpr ProductYardstick native = {"native", eigen_native::sgemm, eigen_native::dgemm, nullptr,
+                                     nullptr};
 #endif
 
 }  // namespace

@@ -16,6 +16,9 @@ struct ProductYardstick {
                 std::int64_t k);
   void (*dgemm)(const double* a, const double* b, double* c, std::int64_t m, std::int64_t n,
                 std::int64_t k);
+  /// Multiply-adds in registers (multiply_adds.hpp).
+  double (*multiply_adds_fp32)(std::int64_t rounds);
+  double (*multiply_adds_fp64)(std::int64_t rounds);
 };
 
 /// Eigen for the widest instruction set that this CPU has.

@@ -215,8 +215,8 @@ def read(paths):
 # ---- Several runs as one file ----
 
 COMMON = ["name", "subject", "engine", "threads", "rate"]
-MEASURED = ["m", "n", "k", "data", "yardstick", "yardstick_rate", "ratio", "native_yardstick_rate", "native_ratio", "goal",
-            "moonshot", "judged_by"]
+MEASURED = ["m", "n", "k", "data", "yardstick", "yardstick_rate", "ratio", "native_yardstick_rate", "native_ratio", "peak_ratio",
+            "goal", "moonshot", "judged_by"]
 SHOWN = {  # the columns of each kind that the page needs
     "gemm": COMMON + MEASURED,
     "curve": ["name", "subject", "axis", "x", "ratio"],
@@ -228,7 +228,7 @@ SHOWN = {  # the columns of each kind that the page needs
 
 def is_shown(result):
     """Eigen's own products and curves are in the ratios of the others."""
-    return not (is_eigen(result) and result["kind"] in ("gemm", "curve"))
+    return not (is_yardstick(result) and result["kind"] in ("gemm", "curve"))
 
 
 def shortened(value):
@@ -269,8 +269,8 @@ def machines(runs):
     return "\n".join(unique(lines)) + "\n"
 
 
-def is_eigen(result):
-    return result["subject"].startswith("eigen_")
+def is_yardstick(result):
+    return result["subject"].startswith(("eigen_", "multiply_add_"))
 
 
 def verdict(ratio_, result):
@@ -308,7 +308,7 @@ def goals(results):
 
 def products(results):
     """Ratios of every case and engine on one thread, by family of data."""
-    emulated = [r for r in results if r["kind"] == "gemm" and not is_eigen(r) and r["threads"] == 1 and "ratio" in r]
+    emulated = [r for r in results if r["kind"] == "gemm" and not is_yardstick(r) and r["threads"] == 1 and "ratio" in r]
     families = [f for f in FAMILIES if any(r["data"] == f for r in emulated)]
     rows = []
     for key in sorted(unique((r["subject"], r["engine"], r["k"]) for r in emulated), key=lambda key: key[2]):
@@ -326,7 +326,7 @@ def products(results):
 def threads(results):
     """Rates on several threads over the rate on one."""
     emulated = {(r["subject"], r["engine"], r["k"], r["data"], r["threads"]): r for r in results
-                if r["kind"] == "gemm" and not is_eigen(r)}
+                if r["kind"] == "gemm" and not is_yardstick(r)}
     counts = sorted({key[4] for key in emulated} - {1})
     rows = []
     for key, one in sorted(emulated.items(), key=lambda item: item[0][2]):
@@ -475,7 +475,7 @@ def svg(axis, lines):
 
 def curves(results):
     """Pictures by file name, and the text that shows them and says how far each line falls."""
-    mine = [r for r in results if r["kind"] == "curve" and not is_eigen(r) and "ratio" in r]
+    mine = [r for r in results if r["kind"] == "curve" and not is_yardstick(r) and "ratio" in r]
     pictures, text = {}, ""
     for axis in (a for a in AXES if any(r["axis"] == a for r in mine)):
         lines = {}
