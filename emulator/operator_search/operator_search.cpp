@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "emulator/operator_search/all_reduce_search.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/row_norms.hpp"
 #include "emulator/operators/softmax.hpp"
@@ -106,7 +107,9 @@ std::pair<ops::Tensor, std::string> by_pytorch(const OperatorQuestion& q,
       return {std::move(all.result), std::move(all.plan)};
     }
     case Op::layer_norm:
-    case Op::rms_norm: break;
+    case Op::rms_norm:
+    case Op::all_reduce:
+    case Op::all_reduce_avg: break;
   }
   if (ops::dimension_of(input, dimension) + 1 != input.shape.size())
     throw ops::UnknownShape{"a norm over another dimension than the last"};
@@ -183,6 +186,7 @@ OperatorAnswer search_operator(const OperatorQuestion& q) {
     if (!ops::is_working_type(tensor->type))
       throw Error(option, formats::name_of(tensor->type) + " is not searched", "fp32, fp16, bf16");
   }
+  if (q.op == Op::all_reduce || q.op == Op::all_reduce_avg) return search_all_reduce(q);
   OperatorAnswer answer;
   Rows rows;
   try {

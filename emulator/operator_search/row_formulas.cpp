@@ -155,6 +155,8 @@ std::vector<RowFormula> row_formulas(SearchedOperator op, std::int64_t size, flo
     case Op::log_softmax: return log_softmaxes(size);
     case Op::layer_norm: return norms(size, epsilon, true);
     case Op::rms_norm: return norms(size, epsilon, false);
+    case Op::all_reduce:
+    case Op::all_reduce_avg: break;  // no rows
   }
   return {};
 }

@@ -20,9 +20,14 @@ enum class SearchedOperator : std::uint8_t {
   layer_norm,
   /// without weight
   rms_norm,
+  /// over the first dimension, which counts GPUs; by NCCL
+  all_reduce,
+  /// the same, averages
+  all_reduce_avg,
 };
 constexpr auto words(SearchedOperator) {
-  return std::array{"sum", "mean", "softmax", "log_softmax", "layer_norm", "rms_norm"};
+  return std::array{"sum",        "mean",     "softmax",    "log_softmax",
+                    "layer_norm", "rms_norm", "all_reduce", "all_reduce_avg"};
 }
 
 /// One way to compute an operator on a row, in FP32.

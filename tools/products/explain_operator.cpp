@@ -29,11 +29,14 @@ emulator::operators::Tensor tensor_at(const std::string& option, const std::stri
 }
 
 /// How much the outputs say of the order of additions.
-std::string evidence_text(const emulator::OperatorAnswer& answer) {
+std::string evidence_text(const AskedOperator& asked, const emulator::OperatorAnswer& answer) {
   const std::string outputs = counted(answer.outputs, "output");
   if (answer.refuting == 0)
     return "no output of " + std::to_string(answer.outputs) +
            " depends on the order: it is not told by them";
+  if (asked.op.starts_with("all_reduce"))
+    return std::to_string(answer.refuting) + " of " + outputs +
+           " would differ in another order of the ranks";
   return std::to_string(answer.refuting) + " of " + outputs +
          " would differ with the elements of a row in a random order";
 }
@@ -62,7 +65,7 @@ void print_operator_answer(std::ostream& out, const AskedOperator& asked,
       << counted(answer.outputs, "output") << ", " << counted(answer.tried, "rule") << " tried\n";
   for (const emulator::RuleResult& rule : answer.exact) out << "\n  " << rule.rule << "\n";
   if (answer.explained()) {
-    out << "\nevidence: " << evidence_text(answer) << "\n";
+    out << "\nevidence: " << evidence_text(asked, answer) << "\n";
   } else if (answer.nearest) {
     out << "\nnearest: " << answer.nearest->rule << "\n  about " << answer.nearest->mismatches
         << " of " << answer.outputs << " differ\n";
