@@ -58,6 +58,42 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
   return product;
 }
 
+/// What cuDNN took for small networks whose channels do not lie together, as the names of its
+/// kernels and recorded results told: FMAs over channels, then the filter, for FP32 and where
+/// channels do not fill tensor cores' vectors; else one chain over the filter, channels innermost.
+std::optional<UsualPlan> usual_forward(const ConvolutionCall& x, const Tensor& output,
+                                       const Context& context) {
+  constexpr std::int64_t vector = 8;
+  if (x.groups != 1 || operators::is_channels_last(x.input)) return {};
+  const bool is_pointwise = x.weight.shape[2] == 1 && x.weight.shape[3] == 1;
+  const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
+  const std::string ending =
+      std::string(x.bias && output.type != formats::fp32 ? " add=rounded" : "") +
+      " d=" + formats::name_of(output.type);
+  if (output.type == formats::fp32) {
+    if (!is_pointwise || is_strided) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
+    if (!context.flag("cudnn_allow_tf32", true)) return {};
+    return UsualPlan{"in tf32",
+                     "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32" + ending};
+  }
+  if (x.input.shape[1] % vector != 0 || (is_pointwise && is_strided))
+    return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
+  const std::string numbers = output.type == formats::fp16 ? "f16.f16" : "bf16.bf16";
+  return UsualPlan{"", "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32." + numbers + ending};
+}
+
+/// Of filters that lie beside each other on images of few channels: 32 lanes over all pixels.
+std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& gradient) {
+  constexpr std::int64_t few = 4;
+  const bool is_apart = x.stride[0] == x.weight.shape[2] && x.stride[1] == x.weight.shape[3] &&
+                        x.padding[0] == 0 && x.padding[1] == 0;
+  if (!is_apart || x.is_transposed || x.input.shape[1] > few ||
+      operators::is_channels_last(x.input))
+    return {};
+  return UsualPlan{
+      "", "simt/fma.fp32 split=32x1:round_robin:halves d=" + formats::name_of(gradient.type)};
+}
+
 /// A convolution, or the gradient of a transposed one's input.
 ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
                               const Context& context, const std::string& kind) {
@@ -98,8 +134,9 @@ Answer convolution(const Call& call, Context& context) {
         verdict_of_product(scattered_product(x, x.input, output, context, call.op), context),
         *results[0]);
   }
-  return answer_of(verdict_of_product(convolved_product(x, output, context, call.op), context),
-                   *results[0]);
+  ProductCall product = convolved_product(x, output, context, call.op);
+  product.usual = usual_forward(x, output, context);
+  return answer_of(verdict_of_product(product, context), *results[0]);
 }
 
 /// The gradient of the bias: the sum of the output's gradient over all but its channels.
@@ -162,6 +199,7 @@ ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const T
     product.orders.push_back(
         {tf32 ? "in tf32" : "", [=] { return weight_gradient_capture(x, maps, gradient, tf32); }});
   }
+  product.usual = usual_weights(x, gradient);
   return product;
 }
 

@@ -1,5 +1,6 @@
 #include "emulator/replay/planned_product.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/gemm/atlas/atlas.hpp"
@@ -51,6 +52,13 @@ std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture
   return ChosenPlan{&call.orders.front(), std::move(*plan), answer.known != atlas::Known::rule};
 }
 
+std::optional<ChosenPlan> by_the_kind(const ProductCall& call) {
+  if (!call.usual) return std::nullopt;
+  const auto order = std::ranges::find(call.orders, call.usual->order, &OrderOfK::words);
+  if (order == call.orders.end()) return std::nullopt;
+  return ChosenPlan{&*order, parse_plan(call.usual->plan, "a convolution"), true};
+}
+
 ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,
                         const Context& context) {
   ProductVerdict verdict{Status::exact, words_of(*chosen.order, chosen.plan), true, 0};
@@ -70,6 +78,10 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
     if (const auto chosen = by_the_book(call, context)) {
+      const bool is_first = chosen->order == &call.orders.front();
+      return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
+    }
+    if (const auto chosen = by_the_kind(call)) {
       const bool is_first = chosen->order == &call.orders.front();
       return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
     }

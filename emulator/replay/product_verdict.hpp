@@ -22,6 +22,11 @@ struct OrderOfK {
   std::function<CodeMatrix(const CodeMatrix&)> raise = {};
 };
 
+/// What calls of a kind usually get: the name of the order of K, and the plan's words. A guess.
+struct UsualPlan {
+  std::string order, plan;
+};
+
 /// A call that is a product; its ways differ in the order of K.
 struct ProductCall {
   /// what decides the plan, besides the order of K
@@ -30,6 +35,8 @@ struct ProductCall {
   std::vector<OrderOfK> orders;
   /// what the atlas is asked; nothing for calls that it does not know
   std::optional<atlas::ProductCall> asked = {};
+  /// of a running program whose book has no plan
+  std::optional<UsualPlan> usual = {};
 };
 
 /// Whether the recorded result is that of a plan, and how that is known. Where there is a recorded
