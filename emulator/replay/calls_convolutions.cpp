@@ -58,40 +58,72 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
   return product;
 }
 
-/// What cuDNN took for small networks whose channels do not lie together, as the names of its
-/// kernels and recorded results told: FMAs over channels, then the filter, for FP32 and where
-/// channels do not fill tensor cores' vectors; else one chain over the filter, channels innermost.
+/// One chain of tensor cores over K as it comes.
+UsualPlan tensor_core_chain(const Tensor& result, const std::string& order,
+                            const std::string& ending) {
+  const std::string numbers = result.type == formats::fp16 ? "f16.f16" : "bf16.bf16";
+  return {order, "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32." + numbers + ending};
+}
+std::string stored_in(const Tensor& result) { return " d=" + formats::name_of(result.type); }
+bool is_pointwise(const ConvolutionCall& x) {
+  return x.weight.shape[2] == 1 && x.weight.shape[3] == 1;
+}
+
+/// What cuDNN took for small networks, as the names of its kernels and recorded results told: FMAs
+/// over channels, then the filter, for FP32 and few channels that do not lie together; else one
+/// chain over the filter, channels innermost.
 std::optional<UsualPlan> usual_forward(const ConvolutionCall& x, const Tensor& output,
                                        const Context& context) {
-  constexpr std::int64_t vector = 8;
-  if (x.groups != 1 || operators::is_channels_last(x.input)) return {};
-  const bool is_pointwise = x.weight.shape[2] == 1 && x.weight.shape[3] == 1;
+  constexpr std::int64_t least = 16, vector = 8;
+  const bool is_together = operators::is_channels_last(x.input);
   const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
   const std::string ending =
-      std::string(x.bias && output.type != formats::fp32 ? " add=rounded" : "") +
-      " d=" + formats::name_of(output.type);
+      (x.bias && output.type != formats::fp32 ? " add=rounded" : "") + stored_in(output);
+  if (x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
   if (output.type == formats::fp32) {
-    if (!is_pointwise || is_strided) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
+    if (is_together) return {};
+    if (!is_pointwise(x)) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
     if (!context.flag("cudnn_allow_tf32", true)) return {};
     return UsualPlan{"in tf32",
                      "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32" + ending};
   }
-  if (x.input.shape[1] % vector != 0 || (is_pointwise && is_strided))
+  if (!is_together && (x.input.shape[1] < least || x.input.shape[1] % vector != 0))
     return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
-  const std::string numbers = output.type == formats::fp16 ? "f16.f16" : "bf16.bf16";
-  return UsualPlan{"", "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32." + numbers + ending};
+  return tensor_core_chain(output, "", ending);
 }
 
-/// Of filters that lie beside each other on images of few channels: 32 lanes over all pixels.
+/// Of few output channels; with more cuDNN walks them in blocks of several kinds.
+std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps,
+                                    const Tensor& data) {
+  constexpr std::int64_t most = 32;
+  if (x.groups != 1 || data.type == formats::fp32) return {};
+  if (maps.shape[1] > most && !is_pointwise(x)) return {};
+  return tensor_core_chain(data, "channels innermost", stored_in(data));
+}
+
+/// Of images of few channels; of those whose channels lie together one chain. For others cuDNN
+/// transforms the input or splits K in ways that no rule is known for.
 std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& gradient) {
   constexpr std::int64_t few = 4;
   const bool is_apart = x.stride[0] == x.weight.shape[2] && x.stride[1] == x.weight.shape[3] &&
                         x.padding[0] == 0 && x.padding[1] == 0;
-  if (!is_apart || x.is_transposed || x.input.shape[1] > few ||
-      operators::is_channels_last(x.input))
-    return {};
-  return UsualPlan{
-      "", "simt/fma.fp32 split=32x1:round_robin:halves d=" + formats::name_of(gradient.type)};
+  if (x.is_transposed || x.groups != 1) return {};
+  if (operators::is_channels_last(x.input) || (is_pointwise(x) && !is_apart))
+    return gradient.type == formats::fp32
+               ? std::nullopt
+               : std::optional(tensor_core_chain(gradient, "", stored_in(gradient)));
+  if (x.input.shape[1] > few) return {};
+  if (is_apart)
+    return UsualPlan{"", "simt/fma.fp32 split=32x1:round_robin:halves" + stored_in(gradient)};
+  if (gradient.type == formats::fp32) return {};
+  return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
+}
+
+ProductCall data_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& data,
+                         const Context& context, const std::string& op) {
+  ProductCall product = scattered_product(x, maps, data, context, op + " data");
+  product.usual = usual_data(x, maps, data);
+  return product;
 }
 
 /// A convolution, or the gradient of a transposed one's input.
@@ -200,6 +232,7 @@ ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const T
         {tf32 ? "in tf32" : "", [=] { return weight_gradient_capture(x, maps, gradient, tf32); }});
   }
   product.usual = usual_weights(x, gradient);
+  product.is_usual_alone = true;
   return product;
 }
 
@@ -233,8 +266,7 @@ Answer convolution_backward(const Call& call, Context& context) {
         : x.is_transposed
             ? verdict_of_product(convolved_product(x, as_2d(*data), context, call.op + " data"),
                                  context)
-            : verdict_of_product(
-                  scattered_product(x, maps, as_2d(*data), context, call.op + " data"), context),
+            : verdict_of_product(data_product(x, maps, as_2d(*data), context, call.op), context),
         *data);
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",

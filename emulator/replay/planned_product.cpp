@@ -38,7 +38,7 @@ std::optional<GemmPlan> usual(const GemmCapture& capture) {
 /// By a rule of the atlas, or as the recorded calls most like it, which is a guess; else what such
 /// calls usually get, another guess. Nothing where K could be walked in several ways.
 std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture& capture) {
-  if (call.orders.size() != 1) return std::nullopt;
+  if (call.orders.size() != 1 || call.is_usual_alone) return std::nullopt;
   std::optional<GemmPlan> plan;
   atlas::Answer answer;
   if (call.asked) answer = atlas::plan_of(*call.asked);

@@ -37,6 +37,8 @@ struct ProductCall {
   std::optional<atlas::ProductCall> asked = {};
   /// of a running program whose book has no plan
   std::optional<UsualPlan> usual = {};
+  /// Nothing else is guessed.
+  bool is_usual_alone = false;
 };
 
 /// Whether the recorded result is that of a plan, and how that is known. Where there is a recorded
