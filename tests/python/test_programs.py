@@ -224,6 +224,14 @@ def test_guesses_are_not_taken_unasked(tmp_path):
     assert result.returncode == 3 and "script:3: aten.mm.default has no model" in result.stderr
 
 
+def test_results_of_convolutions_lie_as_their_operands(tmp_path):
+    name = script(tmp_path, "import torch\nx = torch.randn(2, 16, 6, 6, device='cuda').half()\nw = torch.randn(8, 16, 3, 3, device='cuda').half()\n"
+                            "print(torch.nn.functional.conv2d(x, w).stride())\nx = x.to(memory_format=torch.channels_last)\n"
+                            "print(torch.nn.functional.conv2d(x, w).stride())\n")
+    result = run(name, folder=tmp_path)
+    assert result.returncode == 0 and result.stdout == "(128, 16, 4, 1)\n(128, 1, 32, 8)\n", result.stderr
+
+
 def test_usage(tmp_path):
     assert run("absent", folder=tmp_path).returncode == 2
     result = subprocess.run([sys.executable, "-m", "guardbit.torch", "--machine", "b200", "x"], capture_output=True, text=True, check=False)
