@@ -8,7 +8,8 @@
 
 namespace guardbit::formats::vectors {
 
-/// AVX-512 (F, BW, DQ, VL, VBMI, BITALG, VPOPCNTDQ). Include it where the target allows that.
+/// AVX-512 (F, BW, DQ, VL, VBMI, VBMI2, BITALG, VPOPCNTDQ, VNNI). Include it where the target
+/// allows that.
 struct Avx512 : Vectors<64> {
   /// Instructions name their direction of rounding; elsewhere the thread's counts for all.
   static constexpr bool names_rounding = true;
@@ -104,6 +105,17 @@ struct Avx512 : Vectors<64> {
     return n == 3 ? lowest : lowest & 0xFF;
   }
 
+  /// x and byte n of every word of y. VNNI.
+  static Words plus_byte(Words x, Bytes y, int n) {
+    return as<Words>(_mm512_dpbusd_epi32(as<__m512i>(x), as<__m512i>(y),
+                                         _mm512_set1_epi32(static_cast<int>(1U << (8 * n)))));
+  }
+  /// x shifted right under the lowest bits of `above`. VBMI2.
+  template <int bits>
+  static Words shifted_below(Words x, std::uint32_t above) {
+    return as<Words>(_mm512_shrdi_epi32(as<__m512i>(x), as<__m512i>(fill<Words>(above)), bits));
+  }
+
   /// Bits that are set in each lane.
   static Bytes bit_counts(Bytes x) { return as<Bytes>(_mm512_popcnt_epi8(as<__m512i>(x))); }
   static Bytes bit_counts_of_nibbles(Bytes x) { return bit_counts(x); }
@@ -186,6 +198,9 @@ struct Avx512 : Vectors<64> {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   }
   static Floats of_signed(Words x) { return _mm512_cvtepi32_ps(as<__m512i>(x)); }
+  static Floats of_signed_toward_zero(Words x) {
+    return _mm512_cvt_roundepi32_ps(as<__m512i>(x), toward_zero);
+  }
   /// Toward zero; 2^31 where there is no such integer.
   static Words to_signed(Floats x) { return as<Words>(_mm512_cvttps_epi32(x)); }
 

@@ -1,6 +1,7 @@
 #include "emulator/engine/matrix_product.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,50 @@ TEST_CASE("engines agree on FP16 results, wherever a zero stands") {
           const auto got = emulator::codes_of(instruction.d, std::as_const(operands.d).data());
           int wrong = 0;
           for (int i = 0; i < 9; ++i)
+            for (int j = 0; j < 40; ++j)
+              wrong +=
+                  got[i * (40 + Operands::gap) + j] != chained(instruction, operands.product, i, j);
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("engines agree on the largest sums of a block, and on addends of every size") {
+  Random random(6);
+  constexpr std::uint64_t below_two = 0x3FFF, negative = 0x8000, infinity = 0x7C00;
+  constexpr std::array<std::uint64_t, 14> addends = {
+      0x3FFFFFFF, 0xBFFFFFFF, 0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x5D7FFFFF,
+      0x5D800000, 0xDD800001, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x40490FDB};
+  for (const int kept : {23, 24, 25, 26}) {
+    for (const int block : {4, 8, 16}) {
+      const MatrixInstruction instruction = emulator::parse_instruction(
+          "name unit\narch chip\nshape m1n1k16\nformats fp16 fp16 fp32 fp32\n"
+          "step dot addend=c into=fp32 result=toward_zero kept_fraction_bits=" +
+              std::to_string(kept) + " terms=" + std::to_string(block) + " min_exponent=-133\n",
+          "test");
+      for (const bool alike : {true, false}) {
+        Operands operands(instruction, 17, 40, 48, random);
+        const auto a = emulator::codes_of(instruction.a, operands.a.data());
+        const auto b = emulator::codes_of(instruction.b, operands.b.data());
+        const auto c = emulator::codes_of(instruction.c, operands.c.data());
+        // The first rows' addends are moderate, and their factors finite.
+        for (int i = 0; i < 17 * (40 + Operands::gap); ++i) {
+          const std::size_t choices = i < 8 * (40 + Operands::gap) ? 2 : addends.size();
+          c.set(i, addends[random.below(choices)]);
+        }
+        for (int i = 0; alike && i < 17 * 48; ++i)
+          a.set(i, below_two | (i / 48 % 2 == 0 ? 0 : negative));
+        for (int i = 0; alike && i < 40 * 48; ++i) b.set(i, below_two);
+        if (!alike) a.set(16 * 48 + 5, infinity);
+        for (const emulator::Engine& engine : emulator::engines()) {
+          if (engine.device != nullptr || !engine.accepts(instruction)) continue;
+          CAPTURE(kept, block, alike, engine.name);
+          emulator::multiply(engine, instruction, operands.product, 1);
+          const auto got = emulator::codes_of(instruction.d, std::as_const(operands.d).data());
+          int wrong = 0;
+          for (int i = 0; i < 17; ++i)
             for (int j = 0; j < 40; ++j)
               wrong +=
                   got[i * (40 + Operands::gap) + j] != chained(instruction, operands.product, i, j);

@@ -289,8 +289,9 @@ struct BandSource {
   template <class Writer>
   BandRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
                  const Writer& to) const {
-    const BandRange found = range(first_line, begin, count);
+    BandRange found = range(first_line, begin, count);
     Words negative{}, positive{};
+    Integers special{};
     const auto places_of_group = static_cast<std::size_t>(group);
     each_factor(
         first_line, begin, count,
@@ -303,6 +304,7 @@ struct BandSource {
               } else {
                 to.values(place, line, x.values);
               }
+              special |= x.is_special;
               const Integers code = x.exponents + (64 - found.lowest);
               to.codes(place, line, (code < 127 ? code : Integers{} + 127) & ~x.is_zero);
               const std::size_t in_group = place % places_of_group;
@@ -315,6 +317,7 @@ struct BandSource {
                 negative = positive = Words{};
               }
             });
+    for (int i = 0; i < lanes; ++i) found.has_specials = found.has_specials || special[i] != 0;
     return found;
   }
   template <int half, class Writer>

@@ -36,8 +36,16 @@ struct Fp32Lanes {
   static constexpr bool any_exponents = false, composes = false;
   /// Registers hold the accumulators of half a tile.
   static constexpr bool halves_apart = Isa::bytes < 64;
-  static constexpr int strip = 64, part_places = 512;
+  /// Products between the halves of a tile elsewhere.
+  template <int BlockK>
+  static constexpr int lag = std::min(16, BlockK);
+  static constexpr int strip = 256, part_places = 512;
   static constexpr std::uint32_t sign_bit = 0x80000000;
+
+  /// Sums never leave the lanes.
+  template <int BlockK>
+  static constexpr bool may_overflow = false;
+  struct Most {};
 
   template <Result Kind, bool General>
   struct Constants {

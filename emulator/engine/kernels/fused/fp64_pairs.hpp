@@ -62,11 +62,19 @@ struct Fp64Pairs {
   static constexpr bool any_exponents = true, composes = true;
   /// Registers hold the accumulators of half a tile.
   static constexpr bool halves_apart = Isa::bytes < 64;
+  /// Products between the halves of a tile elsewhere.
+  template <int BlockK>
+  static constexpr int lag = std::min(16, BlockK);
   /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
   static constexpr int strip = 256, part_places = 256;
 
   static constexpr int fraction_bits = 52, high_bits = fraction_bits - 32;
   static constexpr std::uint32_t sign_bit = 0x80000000;
+
+  /// Sums never leave the lanes.
+  template <int BlockK>
+  static constexpr bool may_overflow = false;
+  struct Most {};
 
   template <Result Kind, bool General>
   struct Constants {

@@ -271,9 +271,12 @@ class Product {
     constexpr std::int64_t bands = std::max(1, Lanes::columns / band_lines);
     const BandRange& a_range = rows.range(at.strip, tile * tile_rows / band_lines);
     bool normal = true;
+    x.plain = !a_range.has_specials;
     for (std::int64_t u = 0; u < bands; ++u) {
       const BandRange& b_range = b_.range(at.strip, at.panel * Lanes::columns / band_lines + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
+      x.plain = x.plain && !b_range.has_specials &&
+                a_range.highest + b_range.highest <= highest_integer_product;
       normal = normal && (!instruction_.any_exponents || fused::stays_normal(a_range, b_range));
     }
     return !normal || large_addends_;

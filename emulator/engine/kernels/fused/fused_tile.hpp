@@ -94,6 +94,8 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
+  /// All factors are finite, and their products' exponents at most `highest_integer_product`.
+  bool plain = false;
   /// of A's band and B's k-th band together: the exponent whose products have the code 128
   std::array<int, 4> lowest{};
   /// of the tile, which it adds to
@@ -106,6 +108,10 @@ struct TileRule {
 };
 
 using TileFunction = void (*)(const TileRule&, const TileOperands&);
+
+/// What fp64_integers.hpp takes: products of such exponents, and addends below this.
+inline constexpr int highest_integer_product = 50;
+inline constexpr float largest_integer_addend = 0x1p60F;
 
 /// The rows of a tile in memory, bytes from row to row apart. C null: +0.
 struct TileRows {
@@ -124,18 +130,18 @@ struct SumFunctions {
 
 /// A tile and the steps that take it through its blocks.
 ///
-/// Its halves (rows 0 to 3, rows 4 to 7) are some products apart: each ends
-/// a block and begins the next (`turn`, a dozen instructions an output vector, on ports that mostly
-/// cannot multiply) while the other's products are summed:
+/// Its halves (rows 0 to 3, rows 4 to 7) are some products apart: each ends a block and begins the
+/// next (`turn`, a dozen instructions an output vector, on ports that mostly cannot multiply) while
+/// the other's products are summed:
 ///
 ///   upper rows  products 0 .. lag    | lag .. K         | turn
 ///   lower rows  turn                 | 0 .. K - lag     | K - lag .. K
 ///
-/// Every factor of B is then loaded twice. The lag is 16 products, or the whole block where that is
-/// shorter. Where registers hold one half's accumulators alone (Lanes::halves_apart), those wait in
-/// memory, and the CPU overlaps one half's turn with the other's products by itself.
+/// Every factor of B is then loaded twice. Where registers hold one half's accumulators alone
+/// (Lanes::halves_apart), those wait in memory, and the CPU overlaps one half's turn with the
+/// other's products by itself.
 ///
-/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_pairs.hpp). General:
+/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_pairs.hpp, fp64_integers.hpp). General:
 /// exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too large for
 /// them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
@@ -165,6 +171,12 @@ class Tile {
     std::memcpy(x_.largest, &maximum_, sizeof maximum_);
     if constexpr (!Lanes::halves_apart) turn_half<half, false>(last_, lower);
   }
+  /// False if a sum was, perhaps, too large for its lanes; the tile's are wrong then.
+  bool fits() const {
+    if constexpr (watches)
+      return Lanes::template fits<BlockK>(constants_.kept_fraction_bits, most_);
+    return true;
+  }
 
  private:
   using Vector = typename Lanes::Vector;
@@ -177,11 +189,13 @@ class Tile {
   using Exponents = typename Maximum::Exponents;
   static constexpr int rows = Lanes::rows, vectors = Lanes::vectors, half = rows / 2;
   static constexpr int together = Lanes::together, turned = vectors / together;
-  static constexpr int lag = std::min(16, BlockK);
+  static constexpr int lag = Lanes::template lag<BlockK>;
   /// Of the lag, in each of which so many places are multiplied and some vectors turned.
   static constexpr int parts = std::min(lag, half*turned), steps = lag / parts;
   static constexpr int groups = (BlockK + Lanes::sign_group - 1) / Lanes::sign_group;
   static constexpr bool composed = Blocks != Composition::chain;
+  /// Could a block's sum be too large for its lanes?
+  static constexpr bool watches = Lanes::template may_overflow<BlockK>;
   static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
 
   /// Of half the rows, row by row.
@@ -411,6 +425,7 @@ class Tile {
   [[gnu::always_inline]] Sum finish(int block, int r, int v, const Turned& accumulator) {
     const auto exact = Lanes::exact(constants_, accumulator);
     if constexpr (Exact) return exact;
+    if constexpr (watches) most_ = Lanes::larger_count(most_, exact);
     const Sum result = Lanes::template round<Kind, General>(constants_, exact);
     if constexpr (composed) {
       if (block % 2 == 1) {
@@ -429,6 +444,7 @@ class Tile {
   const int last_;
   ArrayOf<ArrayOf<Sum, turned>, rows> sum_;    // of composed instructions: the results of blocks
   ArrayOf<ArrayOf<Sum, turned>, rows> total_;  // of composed instructions: C
+  typename Lanes::Most most_{};
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one

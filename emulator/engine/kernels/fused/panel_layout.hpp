@@ -31,10 +31,13 @@ inline constexpr Value scale = sizeof(Value) == 8
 struct BandRange {
   /// exponents of its nonzero finite numbers; 0, 0 without any
   int lowest = 0, highest = 0;
+  /// infinities or NaNs
+  bool has_specials = false;
 
   void include(const BandRange& other) {
     lowest = std::min(lowest, other.lowest);
     highest = std::max(highest, other.highest);
+    has_specials = has_specials || other.has_specials;
   }
 };
 

@@ -2,6 +2,7 @@
 
 // The tile of an instruction, instantiated for every arithmetic that the lanes serve.
 
+#include "emulator/engine/kernels/fused/fp64_integers.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/fused_tile.hpp"
 
@@ -16,11 +17,35 @@ struct TileFunctions {
   SumFunctions sums{}, large_sums{};
 };
 
+/// A normal tile of a chain with FP32 results by fp64_integers.hpp, or where that cannot by Lanes.
+template <class Lanes, int BlockK>
+void sum_plain_tile(const TileRule& rule, const TileOperands& x) {
+  using Integers = Fp64Integers<typename Lanes::Set>;
+  TileOperands again = x;
+  if (x.plain && Integers::template takes<BlockK>(rule) && Integers::takes_sums(x.sums)) {
+    std::array<std::byte, std::size_t{4} * Lanes::rows * Lanes::columns> before;
+    std::memcpy(before.data(), x.sums, sizeof before);
+    Tile<Integers, BlockK, Result::fp32, Composition::chain, false> tile(rule, x);
+    tile.run();
+    if (tile.fits()) return;
+    std::memcpy(x.sums, before.data(), sizeof before);
+    again.largest_is_known = false;
+  }
+  sum_tile<Lanes, BlockK, Result::fp32, Composition::chain, false>(rule, again);
+}
+
 template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasGeneral>
 TileFunctions functions_of() {
   constexpr bool has_large = HasGeneral && !Lanes::any_exponents;
   TileFunctions found;
-  found.normal = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
+  // Blocks of 4 to 16 products with FP32 results. Of shorter vectors its instructions are more.
+  constexpr bool by_integers = Kind == Result::fp32 && Blocks == Composition::chain &&
+                               BlockK <= 16 && Lanes::Set::bytes == 64;
+  if constexpr (by_integers) {
+    found.normal = sum_plain_tile<Lanes, BlockK>;
+  } else {
+    found.normal = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
+  }
   if constexpr (HasGeneral) found.general = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
   found.sums = {begin_sums<Lanes, Kind, false>, end_sums<Lanes, Kind, false>};
   if constexpr (has_large)
