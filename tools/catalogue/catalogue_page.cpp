@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "formats/format_catalogue.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/words.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 
@@ -150,7 +151,7 @@ bool compute_alike(const MatrixInstruction& x, const MatrixInstruction& y) {
 }
 
 std::string machine_names(const CataloguePage& page) {
-  std::string names = joined(page.machines, ", ", [](const Arch* a) { return a->name; });
+  std::string names = formats::joined(page.machines, ", ", [](const Arch* a) { return a->name; });
   for (const Arch& arch : emulator::architectures()) {
     for (const Arch* machine : page.machines) {
       if (arch.alias_of == machine->name) names += ", " + std::string(arch.name);
@@ -160,7 +161,7 @@ std::string machine_names(const CataloguePage& page) {
 }
 
 std::string machine_titles(const CataloguePage& page) {
-  return joined(page.machines, "; ", [](const Arch* a) { return a->title; });
+  return formats::joined(page.machines, "; ", [](const Arch* a) { return a->title; });
 }
 
 std::string family_text(const CatalogueEntry& entry) {
@@ -176,18 +177,16 @@ std::string pairs_text(const CatalogueEntry& entry) {
     add_once(bs, b);
     same = same && a == b;
   }
-  const auto itself = [](const std::string& s) { return s; };
-  if (same) return joined(as, ", ", itself);
+  if (same) return formats::joined(as, ", ");
   if (as.size() * bs.size() == entry.pairs.size())
-    return joined(as, "/", itself) + " x " + joined(bs, "/", itself);
-  return joined(entry.pairs, ", ", [](const auto& p) { return p.first + " x " + p.second; });
+    return formats::joined(as, "/") + " x " + formats::joined(bs, "/");
+  return formats::joined(entry.pairs, ", ",
+                         [](const auto& p) { return p.first + " x " + p.second; });
 }
 
 std::string result_text(const CatalogueEntry& entry) { return d_text(*entry.first); }
 
-std::string shapes_text(const CatalogueEntry& entry) {
-  return joined(entry.shapes, " ", [](const std::string& s) { return s; });
-}
+std::string shapes_text(const CatalogueEntry& entry) { return formats::joined(entry.shapes, " "); }
 
 std::string arithmetic_text(const CatalogueEntry& entry) {
   const MatrixInstruction& instruction = *entry.first;

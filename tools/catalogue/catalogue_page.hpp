@@ -55,14 +55,6 @@ std::string shapes_text(const CatalogueEntry& entry);
 std::string arithmetic_text(const CatalogueEntry& entry);
 std::string basis_text(const CatalogueEntry& entry);
 
-template <class List, class NameOf>
-std::string joined(const List& list, const std::string& separator, NameOf name_of) {
-  std::string text;
-  for (const auto& item : list)
-    text += (text.empty() ? "" : separator) + std::string(name_of(item));
-  return text;
-}
-
 template <class Item>
 void add_once(std::vector<Item>& list, const Item& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);

@@ -17,6 +17,7 @@
 #include "emulator/catalogue/instruction_name.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
@@ -47,7 +48,7 @@ void check_family(const std::string& name) {
     families.insert(formats::word_of(instruction.family));
   if (name.empty() || families.contains(name)) return;
   throw formats::Error("--family", "unknown family '" + name + "'",
-                       joined(families, ", ", [](std::string_view f) { return f; }));
+                       formats::joined(families, ", "));
 }
 
 /// The instructions that the filters leave.
@@ -170,7 +171,7 @@ void print_fields_markdown() {
        [](const Field& f) {
          const auto words = f.accepted_words();
          return words.empty() ? std::to_string(f.least) + " to " + std::to_string(f.greatest)
-                              : joined(words, ", ", [](std::string_view word) { return word; });
+                              : formats::joined(words, ", ");
        }},
       {"", "default", Side::left, [](const Field& f) { return f.text(f.get({})); }},
       {"", "meaning", Side::left, [](const Field& f) { return f.meaning; }}};

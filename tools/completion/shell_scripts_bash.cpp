@@ -1,18 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "formats/support/joined.hpp"
 #include "tools/completion/completion_words.hpp"
 #include "tools/completion/shell_scripts.hpp"
 
 namespace guardbit::tools {
 
 namespace {
-
-std::string joined(const std::vector<std::string>& names, const std::string& separator) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : separator) + name;
-  return text;
-}
 
 /// One `case` of the script: what may follow a command, by the word before the cursor.
 std::string bash_case(const CLI::App& command) {
@@ -27,9 +22,9 @@ std::string bash_case(const CLI::App& command) {
       one_positional = option->get_items_expected_max() == 1;
       continue;
     }
-    options += joined(names_of(*option), " ") + " ";
+    options += formats::joined(names_of(*option), " ") + " ";
     if (takes_value(*option))
-      values += "        " + joined(names_of(*option), "|") + ") words=\"" + words +
+      values += "        " + formats::joined(names_of(*option), "|") + ") words=\"" + words +
                 "\" has_value=1 ;;\n";
   }
   return "    '" + path_of(command) + "')\n      case $previous in\n" + values +

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "formats/support/joined.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
@@ -51,17 +52,11 @@ std::string findings_of(const Outcome& outcome) {
   return html;
 }
 
-std::string joined(const auto& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
-  return text;
-}
-
 std::string parameters_of(const ReportedRun& run) {
   HtmlTable table("lwwl", "Parameters", {"name", "value", "meaning", "may be"});
   for (const Parameter& p : run.experiment->parameters) {
     table.add(std::array{"<code>" + escaped(p.name) + "</code>",
-                         escaped(joined(run.record.identity.settings.words(p.name), ", ")),
+                         escaped(formats::joined(run.record.identity.settings.words(p.name), ", ")),
                          escaped(p.meaning), escaped(range_of(p))});
   }
   const RunIdentity& identity = run.record.identity;
@@ -72,8 +67,8 @@ std::string parameters_of(const ReportedRun& run) {
     html.append("<dt>").append(what).append("</dt><dd>").append(escaped(value)).append("</dd>");
   };
   fact("Seed", std::to_string(identity.seed));
-  fact("Formats", joined(run.record.formats, ", "));
-  fact("Plans", joined(run.record.plans, "; "));
+  fact("Formats", formats::joined(run.record.formats, ", "));
+  fact("Plans", formats::joined(run.record.plans, "; "));
   fact("Program", "guardbit " + identity.version + ", fingerprint " + identity.program);
   fact("Record", run.file);
   return html + "</dl>";

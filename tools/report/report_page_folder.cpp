@@ -4,6 +4,7 @@
 #include "experiments/harness/settings.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/products/verify_report.hpp"
@@ -46,12 +47,6 @@ ReportedRun run_of(const std::string& path, const std::string& shown) {
     throw Error(where, "its result is not an experiment's");
   }
   return run;
-}
-
-std::string joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text.append(text.empty() ? "" : ",").append(value);
-  return text;
 }
 
 }  // namespace
@@ -103,7 +98,7 @@ std::string command_of(const ReportedRun& run) {
     for (const Parameter& p : x.parameters) {
       const auto& values = identity.settings.words(p.name);
       if (values == usual.words(p.name)) continue;
-      command += " --set " + shell_word(std::string(p.name) + "=" + joined(values));
+      command += " --set " + shell_word(std::string(p.name) + "=" + formats::joined(values, ","));
     }
   }
   if (identity.seed != 1) command += " --seed " + std::to_string(identity.seed);
