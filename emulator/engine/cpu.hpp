@@ -12,7 +12,7 @@ struct Features {
   bool fma = false;
   /// AVX2, FMA, F16C
   bool avx2_kernels = false;
-  /// AVX512 F, BW, DQ, VL, VBMI, BITALG, VPOPCNTDQ, VNNI
+  /// AVX512 F, BW, DQ, VL, VBMI, VBMI2, BITALG, VPOPCNTDQ, VNNI
   bool avx512_kernels = false;
   bool avx_vnni = false;
   bool avx512_bf16 = false, avx512_vnni = false, avx512_fp16 = false;

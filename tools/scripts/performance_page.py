@@ -99,8 +99,8 @@ code in intrinsics, one file for each set. Medians of three to five runs:
 - **Compilers.** Both compile with g++ 12 and clang 14 without warnings, in the same time (a file of all tiles: 14 s for AVX-512, 15 s before;
   a single f16 tile 2.3 s, with Highway 2.5 s). g++ 12 takes some of its own operations apart (conversions that change the size of
   lanes, a maximum followed by a selection, masks of AVX-512), which the structure therefore has as well; clang does not need them.
-- **Rounding.** AVX-512's instructions name their direction. Elsewhere the thread rounds down while tiles run, once for a few panels: the tile
-  is one source, with three branches for it (a difference of equals, FP16's rounding, FP32's cut).
+- **Rounding.** The thread rounds toward zero while tiles run, once for a few panels: their sums stand on a large positive number, where
+  that is down.
 
 AVX2 thereby multiplies what `portable` and, of FP4, the reference did before, 512 x 512 x 512, normal data, beside Eigen for AVX2 (122 GFLOP/s), other work on the
 machine: `hopper_bf16` 26.7 GFLOP/s (0.22), `hopper_fp8` 57 (0.47), `ada_fp8` 44 (0.36), `blackwell_fp8` 33 (0.27), `ampere_bf16` 19.8
@@ -122,6 +122,53 @@ On 2026-11-25, on an AMD EPYC with AVX2 alone (family 25), the sums of half a ti
 `ampere_f16_to_f16`, whose blocks of 4 and 8 products leave too little to do between two turns. Against the tree before the layer (2026-11-23),
 in turns on that machine, best of four: `hopper_f16` 1.15, `blackwell_f16` 1.15, `ampere_f16` 1.29, `turing_f16` 1.28, `volta_f16` 1.51, `int8` 1.03,
 `int8_saturating` 1.01, `int4` 0.99, `b1` 1.00, `fp64` 1.00.
+
+### What binds a tile: Zen 4 and Emerald Rapids
+
+Measured on 2026-11-27, one thread, GFLOP/s at 1024 x 1024 x 1024, normal data, the tree of that morning and the new one in turns, the best of three
+runs of each at real-time priority, on one core of an AMD EPYC (family 25, model 17: Zen 4, 3.7 GHz, 32 KiB and 1 MiB of cache). Eigen for AVX-512
+runs at 102 GFLOP/s there, for AVX2 at 107; multiply-adds in registers at 118 (`of peak` in `guardbit bench`). A ratio may be 3 % off: AVX2's FP64 tiles,
+which differ by that, have the same instructions but for the sign of their sums:
+
+| case | AVX-512 before | now | of Eigen | AVX2 before | now | of Eigen |
+|---|---:|---:|---:|---:|---:|---:|
+| `hopper_f16` | 34.8 | 39.4 | **0.39** | 26.4 | 27.1 | **0.25** |
+| `hopper_bf16` | 33.6 | 38.2 | **0.38** | 26.0 | 26.2 | **0.24** |
+| `blackwell_f16` | 34.5 | 38.9 | **0.38** | 26.8 | 26.8 | **0.25** |
+| `blackwell_bf16` | 34.0 | 37.8 | **0.37** | 26.7 | 26.6 | **0.25** |
+| `hopper_fp8` | 67.2 | 68.8 | **0.68** | 46.9 | 50.6 | **0.47** |
+| `ada_fp8` | 55.7 | 66.2 | **0.65** | 32.9 | 39.5 | **0.37** |
+| `blackwell_fp8` | 39.4 | 43.6 | **0.43** | 31.4 | 31.1 | **0.29** |
+| `ampere_f16` | 27.5 | 36.1 | **0.35** | 20.2 | 20.6 | **0.19** |
+| `ampere_bf16` | 26.3 | 34.8 | **0.34** | 21.2 | 20.8 | **0.20** |
+| `turing_f16` | 27.0 | 36.3 | **0.36** | 21.9 | 21.5 | **0.20** |
+| `volta_f16` | 19.1 | 27.2 | **0.27** | 15.5 | 15.3 | **0.14** |
+| `ampere_tf32` | 18.6 | 26.6 | **0.26** | 15.1 | 15.1 | **0.14** |
+| `hopper_tf32` | 26.5 | 34.2 | **0.34** | 21.3 | 20.0 | **0.19** |
+| `hopper_f16_to_f16` | 27.4 | 29.2 | **0.29** | 21.2 | 21.0 | **0.20** |
+| `ampere_f16_to_f16` | 19.5 | 20.1 | **0.20** | 14.7 | 14.9 | **0.14** |
+| `mxfp8` | 37.9 | 39.9 | **0.39** | 29.9 | 29.0 | **0.27** |
+| `hopper_fp8_emulated` | 32.3 | 34.0 | **0.33** | 24.0 | 23.0 | **0.21** |
+| `hopper_sparse_f16` | 35.1 | 37.0 | **0.36** | 29.4 | 28.4 | **0.27** |
+
+    guardbit bench --kind gemm --size 1024 --threads 1 --data normal --engine avx512,avx2
+
+- **Zen 4** multiplies on two of its four ports. A number that is brought from memory to all lanes of a 512-bit register takes a place on
+  these ports: 16 multiply-adds with 8 such loads and 12 additions take 21 multiply-adds' time, with the number as an operand in memory
+  16. So it is an operand now, and halves of a tile lag a block, since more fits beside the multiply-adds. Tiles of 16 products take 1.3 multiply-adds'
+  time for each multiply-add that they need, of 8 products 1.4, of 4 products 2.0, of FP8's 32 products 1.4 (before: 1.5, 1.9, 2.8 and 1.5).
+- **Emerald Rapids** (an Intel Xeon, family 6, model 207, the host of an H200) does all 512-bit arithmetic on two ports, multiply-adds or not: 16
+  multiply-adds with 8 additions take 24 multiply-adds' time, with 12 take 28, however factors are loaded. A tile is as fast as its instructions
+  are few: 2.08 multiply-adds' time for each needed one of a block of 16 products, 2.86 of 8, 4.42 of 4 and 1.99 of FP8's 32, where it had 33
+  vector instructions for 16 multiply-adds, 23 for 8, 18 for 4 and 60 for FP8's 32. That, not frequency or caches, is why its ratios are half of Zen
+  5's. With sums as integers between blocks (`fp64_integers.hpp`) it is 1.94 for blocks of 16, 2.36 of 8 and 3.35 of 4; FP8's 32 take 2.06, 3.5 % more
+  than before. Eigen reaches 0.79 of the multiply-adds. What remains of a block of 16 is 16 multiply-adds, 4 instructions that find the largest
+  exponent and about 9 between blocks: 0.35 of Eigen there at most, by this method.
+- **Not tried.** Sums of powers of two of the exponents, 32 or 256 apart, by AMX (`TDPBF16PS`), whose exponent holds the largest: they would take those 4
+  instructions off, some 10 % of f16 on that CPU. Neither AVX512-FP16 nor `VDPBF16PS` cuts a product.
+
+On that Xeon, 16 threads gave 286 GFLOP/s of `hopper_f16`, 11 times one thread's 25 of the same run, and 475 of `hopper_fp8`, 8 times; its neighbours on the host
+took up to half of a core while it was measured, so no claim is made of it.
 
 ### NEON
 

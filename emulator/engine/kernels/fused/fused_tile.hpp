@@ -141,9 +141,9 @@ struct SumFunctions {
 /// (Lanes::halves_apart), those wait in memory, and the CPU overlaps one half's turn with the
 /// other's products by itself.
 ///
-/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_pairs.hpp, fp64_integers.hpp). General:
-/// exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too large for
-/// them.
+/// Lanes: the instruction set's vectors, in fp32_lanes.hpp, fp64_pairs.hpp and fp64_integers.hpp.
+/// General: exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too
+/// large for them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
 class Tile {
  public:
