@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -116,7 +117,7 @@ TEST_CASE("Results are kept, torn lines are done again, other work is refused", 
   const CommandResult missing = run_command({"trace", "merge", kept});
   CHECK(missing.status == 2);
   CHECK(is_one_error_line(missing.error));
-  CHECK_THAT(missing.error, contains_text("3 of 5 files without a result"));
+  CHECK_THAT(missing.error, contains_text("3 of 5 results missing"));
   CHECK(run_command(keeping).out == one.out);
   CHECK(read_text(kept) == whole);
   // Results that are there are not computed again.
@@ -158,6 +159,21 @@ TEST_CASE("Every part has its share of the files, and a part may have none", "[d
   CHECK(results == five_traces().size());
   CHECK(run_command(joined(joined({"trace", "merge"}, files), {"--json"})).out ==
         run_command(joined(command, {"--json"})).out);
+}
+
+TEST_CASE("Parts of experiments are put together", "[division]") {
+  const TemporaryFolder folder;
+  const Words command = {"experiment", "run", "E02", "E01", "E13", "--quick"};
+  const Words parts = parts_of(folder, command);
+  const CommandResult merged =
+      run_command(joined(joined({"experiment", "merge"}, parts), {"--json"}));
+  const CommandResult one = run_command(joined(command, {"--json"}));
+  REQUIRE(merged.status == 0);
+  auto a = nlohmann::json::parse(merged.out), b = nlohmann::json::parse(one.out);
+  for (auto* const all : {&a, &b})
+    for (auto& result : (*all)["experiments"]) CHECK(result.erase("seconds") == 1);
+  CHECK(a == b);
+  CHECK(a["experiments"].size() == 3);
 }
 
 }  // namespace guardbit::tests

@@ -90,7 +90,7 @@ must test -n "$killed"
 must test $ended -ne 0
 must test $((SECONDS - begin)) -le 10
 must test "$(grep -c '^guardbit: ' killed.err)" = 1
-must grep -q '^guardbit: trace: .* of 60 files done, kept in kept; the same command goes on from there$' killed.err
+must grep -q '^guardbit: trace: .* of 60 done, kept in kept; the same command goes on from there$' killed.err
 finished=$(($(wc -l <kept) - 1))
 must test $finished -lt 60
 timeout 200 "${launch[@]}" "$guardbit" "${work[@]}" --results kept >resumed 2>resumed.err

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -22,6 +21,8 @@
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
+#include "tools/console/division/division.hpp"
+#include "tools/console/division/launcher.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -31,6 +32,7 @@
 #include "tools/plot/picture_file.hpp"
 #include "tools/report/experiment_record.hpp"
 #include "tools/report/experiment_text.hpp"
+#include "tools/report/record_file.hpp"
 
 namespace guardbit::tools {
 
@@ -46,6 +48,7 @@ using Clock = std::chrono::steady_clock;
 struct ExperimentOptions {
   std::vector<std::string> names, set;
   std::string record, folder, results;
+  DivisionOptions division;
   PlotOptions plot;
   std::uint64_t seed = 1;
   int threads = 0;
@@ -145,60 +148,6 @@ std::vector<Planned> planned_runs(const ExperimentOptions& options,
   return runs;
 }
 
-/// The record of one run in a folder, written again now and then, so that the run can go on.
-class RecordFile {
- public:
-  RecordFile(std::string path, RunIdentity identity, bool fresh) : path_(std::move(path)) {
-    record_.identity = std::move(identity);
-    std::error_code ignored;
-    if (path_.empty() || fresh || !std::filesystem::exists(path_, ignored)) return;
-    ExperimentRecord earlier = read_record(path_);
-    if (earlier.identity != record_.identity) return;
-    record_ = std::move(earlier);
-    record_.complete = false;
-    record_.result = nullptr;
-  }
-
-  const experiments::Points& points() const { return record_.points; }
-
-  void add(const experiments::Run& run, const std::string& key,
-           const experiments::PointResult& point) {
-    record_.points[key] = point;
-    take_names(run);
-    // As often as costs little, so that a killed run has little to compute again.
-    constexpr double seconds_between = 0.2, times_its_own = 20;
-    if (path_.empty() ||
-        seconds_since(written_) < std::max(seconds_between, times_its_own * seconds_to_write_))
-      return;
-    const Clock::time_point start = Clock::now();
-    keep();
-    written_ = Clock::now();
-    seconds_to_write_ = seconds_since(start);
-  }
-  void keep() const {
-    if (!path_.empty()) write_record(path_, record_);
-  }
-  const std::set<std::string>& plans() const { return record_.plans; }
-  void complete(const experiments::Run& run, const ordered_json& result) {
-    record_.complete = true;
-    record_.points = run.points();
-    take_names(run);
-    record_.result = result;
-    keep();
-  }
-
- private:
-  void take_names(const experiments::Run& run) {
-    record_.plans.insert(run.plans().begin(), run.plans().end());
-    record_.formats.insert(run.formats().begin(), run.formats().end());
-  }
-
-  std::string path_;
-  ExperimentRecord record_;
-  Clock::time_point written_ = Clock::now();
-  double seconds_to_write_ = 0;
-};
-
 /// Says how far an experiment is, and after some seconds how long it may still take.
 class Progress {
  public:
@@ -234,71 +183,91 @@ std::string engines_of(const std::set<std::string>& plans) {
   return text;
 }
 
-/// The first point that is not what the record says: "K=512: 0.25, not 0.5".
-std::string first_other_point(const experiments::Points& points, const experiments::Points& known) {
-  for (const auto& [key, point] : points) {
-    const auto found = known.find(key);
-    if (found == known.end()) return formats::printable(key) + ": the record has no such point";
-    if (found->second == point) continue;
-    const std::vector<double>&now = point.values, &then = found->second.values;
-    for (std::size_t i = 0; i < std::min(now.size(), then.size()); ++i)
-      if (now[i] != then[i] && !(std::isnan(now[i]) && std::isnan(then[i])))
-        return formats::printable(key) + ": " + number(now[i], "%.17g") + ", and in the record " +
-               number(then[i], "%.17g");
-    return formats::printable(key) + ": another number of values or inputs";
-  }
-  for (const auto& [key, point] : known)
-    if (!points.contains(key)) return formats::printable(key) + ": is in the record alone";
-  return {};
-}
-
 class Session {
  public:
   explicit Session(const ExperimentOptions& options) : options_(options) {}
 
   int run(const std::vector<Planned>& runs) {
-    ordered_json all = ordered_json::array();
-    const bool alone = runs.size() == 1;
-    Table summary("llllr");
-    summary.add({"name", "question", "verdict", "why", "seconds"});
-    std::size_t begun = 0;
-    bool same_as_record = true;
-    for (const Planned& planned : runs) {
-      const Experiment& x = *planned.experiment;
-      if (!alone) place_ = std::to_string(++begun) + " of " + std::to_string(runs.size());
-      const auto start = Clock::now();
-      ordered_json result;
-      const experiments::Outcome outcome = execute(planned, result);
-      check_interruption();
-      result["seconds"] = seconds_since(start);
-      if (planned.recorded != nullptr && result["same_as_record"] != true) same_as_record = false;
-      all.push_back(result);
-      if (options_.json) continue;
-      if (alone) {
-        print_outcome(std::cout, x, outcome, seconds_since(start));
-        if (result.contains("engine"))
-          std::cout << "engine " << result["engine"].get<std::string>() << '\n';
-        if (planned.recorded != nullptr)
-          std::cout << (result["same_as_record"] == true
-                            ? std::string("Every point is what the record says.\n")
-                            : "The points differ from those of the record, first " +
-                                  result["first_difference"].get<std::string>() + ".\n");
-      } else {
-        summary.add({std::string(x.name), std::string(x.question),
-                     std::string(formats::word_of(outcome.verdict())), outcome.why(),
-                     number(seconds_since(start), "%.2f")});
+    if (runs.size() == 1 && !is_divided(options_.division, 1)) return run_alone(runs.front());
+    std::vector<ordered_json> results;
+    if (is_divided(options_.division, runs.size())) {
+      threads_ = threads_of_process(options_.threads);
+      const auto divided = divide(options_.division,
+                                  {.description = description_of_all(runs),
+                                   .work = [&](std::size_t i) { return result_of(runs[i]); }},
+                                  interruption_);
+      if (!divided) return 0;
+      results = *divided;
+    } else {
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        place_ = std::to_string(i + 1) + " of " + std::to_string(runs.size());
+        results.push_back(result_of(runs[i]));
+        check_interruption();
       }
     }
-    if (options_.json) {
-      print_json({{"experiments", all}});
-    } else if (!alone) {
-      summary.print(std::cout);
+    print_results(options_, results);
+    return 0;
+  }
+
+  /// Of several experiments.
+  static void print_results(const ExperimentOptions& options,
+                            const std::vector<ordered_json>& results) {
+    ordered_json all = ordered_json::array();
+    Table summary("llllr");
+    summary.add({"name", "question", "verdict", "why", "seconds"});
+    for (const ordered_json& x : results) {
+      const ordered_json& result = x.at("result");
+      all.push_back(result);
+      summary.add({result.at("name").get<std::string>(), result.at("question").get<std::string>(),
+                   result.at("verdict").get<std::string>(), x.at("why").get<std::string>(),
+                   number(result.at("seconds").get<double>(), "%.2f")});
     }
-    constexpr int status_differs = 1;
-    return same_as_record ? 0 : status_differs;
+    if (options.json)
+      print_json({{"experiments", all}});
+    else
+      summary.print(std::cout);
   }
 
  private:
+  int run_alone(const Planned& planned) {
+    const auto start = Clock::now();
+    ordered_json result;
+    const experiments::Outcome outcome = execute(planned, result);
+    check_interruption();
+    result["seconds"] = seconds_since(start);
+    const bool is_again = planned.recorded != nullptr;
+    const bool is_same = !is_again || result["same_as_record"] == true;
+    if (options_.json) {
+      print_json({{"experiments", ordered_json::array({result})}});
+    } else {
+      print_outcome(std::cout, *planned.experiment, outcome, seconds_since(start));
+      if (result.contains("engine"))
+        std::cout << "engine " << result["engine"].get<std::string>() << '\n';
+      if (is_again)
+        std::cout << (is_same ? std::string("Every point is what the record says.\n")
+                              : "The points differ from those of the record, first " +
+                                    result["first_difference"].get<std::string>() + ".\n");
+    }
+    constexpr int status_differs = 1;
+    return is_same ? 0 : status_differs;
+  }
+
+  /// Of one of several experiments.
+  ordered_json result_of(const Planned& planned) {
+    const auto start = Clock::now();
+    ordered_json result;
+    const experiments::Outcome outcome = execute(planned, result);
+    result["seconds"] = seconds_since(start);
+    return {{"result", std::move(result)}, {"why", outcome.why()}};
+  }
+
+  WorkDescription description_of_all(const std::vector<Planned>& runs) const {
+    WorkDescription work{"experiment", {}, {{"quick", options_.quick}, {"set", options_.set}}};
+    work.question["seed"] = options_.seed;
+    for (const Planned& planned : runs) work.pieces.emplace_back(planned.experiment->name);
+    return work;
+  }
+
   void check_interruption() const {
     interruption_.check(options_.folder.empty() ? "" : "; the same command goes on from here");
   }
@@ -316,7 +285,7 @@ class Session {
     experiments::Run run(
         {.settings = planned.settings,
          .seed = planned.seed,
-         .threads = options_.threads,
+         .threads = threads_,
          .known = file.points(),
          .stop = [&] { return interruption_.asked_for(); },
          .progress = [&](double share) { progress(share); },
@@ -355,6 +324,7 @@ class Session {
 
   const ExperimentOptions& options_;
   Interruption interruption_;
+  int threads_ = options_.threads;
   /// of the run at hand among several
   std::string place_;
 };
@@ -373,6 +343,10 @@ int run(const ExperimentOptions& options) {
     if (error) throw Error(formats::printable(options.folder), "cannot make this folder");
   }
   return Session(options).run(runs);
+}
+
+void merge(const ExperimentOptions& options) {
+  Session::print_results(options, merged_results_of("experiment", options.names).results);
 }
 
 void list(const ExperimentOptions& options) {
@@ -438,6 +412,16 @@ void add_experiment_show(CLI::App& experiment) {
   command->callback([options] { show(*options); });
 }
 
+void add_experiment_merge(CLI::App& experiment) {
+  CLI::App* const command =
+      experiment.add_subcommand("merge", "What 'run --part' gave, put together");
+  const auto options = std::make_shared<ExperimentOptions>();
+  command->add_option("PART", options->names, "The files of --results")->required();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer("Example: guardbit experiment merge part1 part2");
+  command->callback([options] { merge(*options); });
+}
+
 void add_experiment_run(CLI::App& experiment, int& status) {
   CLI::App* const command =
       experiment.add_subcommand("run", "Run experiments and compare with what is known");
@@ -464,6 +448,7 @@ void add_experiment_run(CLI::App& experiment, int& status) {
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh, "With -o: compute every point again");
   add_threads_option(*command, options->threads);
+  add_division_options(*command, options->division);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Verdicts: reproduced, differs (from the reference, by more than the stated tolerance), or\n"
@@ -473,7 +458,13 @@ void add_experiment_run(CLI::App& experiment, int& status) {
       "share/guardbit/golden beside the program or of its installation.\n"
       "Example: guardbit experiment run E08 --set K=512:16384:x2 --plot e08.pdf --width 336 --range 0.1:20\n"
       "Example: guardbit experiment run --all --quick -o results");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, command, &status] {
+    if (!options->record.empty() || options->plot.asked())
+      refuse_unread(*command, {"--part", "--results"}, "without --record and --plot");
+    if (!options->division.part.empty())
+      refuse_unread(*command, {"--json"}, "without --part: 'guardbit experiment merge' takes it");
+    status = run(*options);
+  });
 }
 
 }  // namespace
@@ -488,6 +479,7 @@ void add_experiment(CLI::App& app, int& status) {
   add_experiment_list(*experiment);
   add_experiment_show(*experiment);
   add_experiment_run(*experiment, status);
+  add_experiment_merge(*experiment);
 }
 
 }  // namespace guardbit::tools

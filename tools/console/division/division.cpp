@@ -102,7 +102,7 @@ std::optional<std::vector<Json>> divide(const DivisionOptions& options, const Di
   else
     work_alone(files, part, results, file.get(), interruption, path);
   if (is_part) {
-    std::cout << "part " << text_of(part) << ": " << counted(results.size(), "file") << " in "
+    std::cout << "part " << text_of(part) << ": " << counted(results.size(), "result") << " in "
               << formats::printable(path) << "; 'guardbit " << files.description.command
               << " merge' puts the parts together\n";
     return std::nullopt;

@@ -201,9 +201,8 @@ MergedResults merged_results_of(const std::string& command, std::span<const std:
     for (const int number : missing)
       list += (list.empty() ? "" : ", ") + text_of({number, part.parts});
     throw Error(where, std::to_string(merged.work.pieces.size() - results.size()) + " of " +
-                           counted(merged.work.pieces.size(), "file") +
-                           " without a result: run --part " + list +
-                           " again (with its --results it goes on)");
+                           counted(merged.work.pieces.size(), "result") + " missing: run --part " +
+                           list + " again (with its --results it goes on)");
   }
   for (auto& [piece, result] : results) merged.results.push_back(std::move(result));
   return merged;
