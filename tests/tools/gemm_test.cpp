@@ -288,6 +288,31 @@ TEST_CASE("gemm finds plans by library, format and kernel") {
   CHECK(json::parse(list.out).size() > 20);
 }
 
+TEST_CASE("gemm --like without a kernel takes the plan that the atlas has for the call") {
+  const TemporaryFolder folder;
+  const auto made = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        "gemm", file + ":a",          file + ":b", "--like", "cublas-13:sm_90",
+        "-o",   folder.path("d.npy"), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_command(words);
+  };
+  const std::string half = golden + "mm_bf16_32x32x32.safetensors";
+  const json found = json::parse(made(half, {}).out);
+  const json planned = json::parse(run_command({"plan", "--call", "mm", "--m", "32", "--n", "32",
+                                                "--k", "32", "--dtype", "bf16", "--json"})
+                                       .out);
+  CHECK(found["plan"] == planned["plan"]);
+  CHECK(found["known"] == planned["known"]);
+  CHECK(found["why"] == planned["why"]);
+  const json tf32 = json::parse(made(sliced, {"--tf32"}).out);
+  CHECK(tf32["plan"]["text"].get<std::string>().find("tf32") != std::string::npos);
+  // With an alpha the atlas holds no call: the table's row, which says what it leaves open.
+  CHECK(!json::parse(made(half, {"--alpha", "2"}).out).contains("known"));
+  check_holds(made(half, {"--tf32"}).error, "is for FP32 operands alone");
+  CHECK(made(half, {"--tf32"}).status == 2);
+}
+
 TEST_CASE("gemm says which engine computed, and takes another one") {
   const TemporaryFolder folder;
   const std::string a = sliced + ":a", b = sliced + ":b";

@@ -16,6 +16,7 @@
 #include "formats/files/tensor_output.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
@@ -27,6 +28,7 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/products/call_plan.hpp"
 #include "tools/products/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
@@ -61,13 +63,45 @@ void list_plans(const GemmOptions& options) {
   }
 }
 
-/// A plan, and what the table says of it that varies with the call.
+/// A plan, and where it comes from: of the table what varies with the call, of the atlas how it is
+/// known.
 struct Choice {
   emulator::GemmPlan plan;
   std::string_view varies;
+  std::string known, why;
 };
 
-Choice plan_of(const GemmOptions& options, const emulator::GemmProblem& problem) {
+/// What the atlas says of the call, where it holds such calls.
+std::optional<emulator::atlas::Answer> answer_of(const GemmOptions& options,
+                                                 const GemmInput& input) {
+  if (options.like != AskedCall{}.like || options.alpha || options.beta) return std::nullopt;
+  std::optional<AskedCall> asked = call_of(input);
+  if (!asked || (options.tf32 && asked->call.numbers != "fp32")) return std::nullopt;
+  if (options.tf32) asked->call.numbers = "tf32";
+  return plan_of_call(*asked).answer;
+}
+
+Choice plan_like(const GemmOptions& options, const GemmInput& input) {
+  const emulator::LibraryPlan& row = emulator::require_library_plan(
+      options.like, input.problem.a.format, input.problem.b.format, "--like");
+  Choice choice = {emulator::parse_plan(row.plan, "table of plans"), row.note, {}, {}};
+  if (const auto answer = answer_of(options, input)) {
+    choice.known = formats::word_of(answer->known);
+    choice.why = answer->why;
+    if (answer->known != emulator::atlas::Known::unknown) {
+      choice.plan = answer->plan;
+      choice.varies = {};
+    } else if (options.tf32) {
+      throw formats::Error("--tf32", "no plan is known: " + answer->why, "--plan, --arch");
+    }
+  } else if (options.tf32) {
+    throw formats::Error("--tf32", "is for FP32 operands alone, without C and scales");
+  }
+  return choice;
+}
+
+Choice plan_of(const GemmOptions& options, const GemmInput& input) {
+  const emulator::GemmProblem& problem = input.problem;
   const auto named = [](const std::string& text) { return text.empty() ? 0 : 1; };
   if (named(options.plan) + named(options.like) + named(options.arch) != 1)
     throw formats::Error("gemm", "needs --plan, --like or --arch, one of them");
@@ -79,9 +113,7 @@ Choice plan_of(const GemmOptions& options, const emulator::GemmProblem& problem)
     choice.plan =
         emulator::usual_plan(options.arch, a, problem.b.format, to, options.tf32, "--arch");
   } else if (options.plan.empty()) {
-    const emulator::LibraryPlan& row =
-        emulator::require_library_plan(options.like, problem.a.format, problem.b.format, "--like");
-    choice = {emulator::parse_plan(row.plan, "table of plans"), row.note};
+    choice = plan_like(options, input);
   } else {
     choice.plan = emulator::parse_plan(options.plan, "--plan");
   }
@@ -104,6 +136,10 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
                                 {"engine", engine},
                                 {"seconds", seconds}};
     if (!choice.varies.empty()) j["varies"] = choice.varies;
+    if (!choice.known.empty()) {
+      j["known"] = choice.known;
+      j["why"] = choice.why;
+    }
     print_json(j);
     return;
   }
@@ -113,6 +149,7 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
             << std::setprecision(2) << seconds << " s: " << formats::printable(options.output)
             << '\n'
             << "plan  " << emulator::to_text(choice.plan) << '\n';
+  if (!choice.known.empty()) std::cout << "known " << choice.known << ": " << choice.why << '\n';
   if (!choice.varies.empty())
     std::cout << "      varies with the shape and the call: " << choice.varies
               << "; --plan says which\n";
@@ -141,7 +178,7 @@ int gemm(const GemmOptions& options) {
     throw formats::Error("gemm", "needs A, B and -o");
   load_specs(options.specs);
   const GemmInput input = read_gemm_operands(options.places);
-  const Choice choice = plan_of(options, input.problem);
+  const Choice choice = plan_of(options, input);
   const emulator::GemmPlan& plan = choice.plan;
   if (plan.epilogue.beta != 0 && input.problem.c.empty())
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
@@ -188,14 +225,15 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option("--plan", options->plan, "The plan, as explain prints it");
   command->add_option(
       "--like", options->like,
-      "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a kernel's name");
+      "LIBRARY:ARCH[:KERNEL]: what the library takes for row-major operands of these sizes, or a kernel of the table");
   command->add_option(
       "--arch", options->arch,
       "One ascending chain of the instruction that libraries of this machine take for these operands");
   command->add_option(
       "--to", options->to,
       "With --arch: the format of D (default A's; of 8 bits and fewer fp32 or int32)");
-  command->add_flag("--tf32", options->tf32, "With --arch: multiply FP32 operands in TF32");
+  command->add_flag("--tf32", options->tf32,
+                    "With --arch or --like cublas-13:sm_90: multiply FP32 operands in TF32");
   add_spec_option(*command, options->specs);
   command->add_option(
       "--engine", options->engine,
@@ -213,7 +251,9 @@ void add_gemm(CLI::App& app, int& status) {
       "Example: guardbit gemm a.safetensors b.safetensors --like cublas-13:sm_90 -o d.npy\n"
       "Example: guardbit gemm a.npy b.npy --arch sm_100 -o d.npy");
   command->callback([options, command, &status] {
-    if (options->arch.empty()) refuse_unread(*command, {"--to", "--tf32"}, "with --arch");
+    if (options->arch.empty()) refuse_unread(*command, {"--to"}, "with --arch");
+    if (options->arch.empty() && options->like != AskedCall{}.like)
+      refuse_unread(*command, {"--tf32"}, "with --arch or --like " + AskedCall{}.like);
     status = gemm(*options);
   });
 }

@@ -70,6 +70,30 @@ CallPlan plan_of_call(const AskedCall& asked) {
   return result;
 }
 
+std::optional<AskedCall> call_of(const GemmInput& input) {
+  const emulator::GemmProblem& x = input.problem;
+  const formats::Format& format = x.a.format;
+  const bool is_held =
+      format == formats::fp16 || format == formats::bf16 || format == formats::fp32;
+  if (!is_held || x.b.format != format || x.sparse_a || !x.c.empty() || !x.scale_a.empty() ||
+      !x.scale_b.empty())
+    return std::nullopt;
+  // PyTorch has no batch of products with a bias.
+  if (input.batched && !x.bias.empty()) return std::nullopt;
+  AskedCall asked;
+  asked.call = {.op = input.batched    ? "bmm"
+                      : x.bias.empty() ? "mm"
+                                       : "addmm",
+                .numbers = formats::name_of(format),
+                .m = x.m(),
+                .n = x.n(),
+                .k = x.k(),
+                .batch = x.a.batch,
+                .a_stride = {},
+                .b_stride = {}};
+  return asked;
+}
+
 nlohmann::ordered_json to_json(const CallPlan& plan) {
   const auto& [call, answer] = plan;
   nlohmann::ordered_json j = {{"call",

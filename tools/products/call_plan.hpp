@@ -2,9 +2,11 @@
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "emulator/gemm/atlas/atlas.hpp"
+#include "tools/products/gemm_input.hpp"
 
 // Which plan a library takes for a product, from the call alone: what the command `plan` and
 // Python's `plan` answer.
@@ -30,6 +32,10 @@ struct CallPlan {
 
 /// formats::Error for a call, a library or a machine that the atlas does not hold.
 CallPlan plan_of_call(const AskedCall& asked);
+
+/// The call by which PyTorch multiplies such operands, row-major and without gaps; none where the
+/// atlas holds no such calls (8-bit formats, C, scales, sparse A).
+std::optional<AskedCall> call_of(const GemmInput& input);
 
 nlohmann::ordered_json to_json(const CallPlan& plan);
 void print(std::ostream& out, const CallPlan& plan);

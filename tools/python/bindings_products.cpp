@@ -163,7 +163,8 @@ void bind_calls(nb::module_& module) {
           "__init__",
           [](AskedCall* self, std::string op, std::string numbers, std::int64_t m, std::int64_t n,
              std::int64_t k, std::int64_t batch) {
-            new (self) AskedCall{{std::move(op), std::move(numbers), m, n, k, batch, {}, {}}};
+            new (self) AskedCall();
+            self->call = {std::move(op), std::move(numbers), m, n, k, batch, {}, {}};
           },
           nb::arg("op"), nb::arg("dtype"), nb::arg("m"), nb::arg("n"), nb::arg("k"),
           nb::arg("batch"))

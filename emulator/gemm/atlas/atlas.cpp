@@ -1,5 +1,6 @@
 #include "emulator/gemm/atlas/atlas.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "emulator/gemm/atlas/leaf.hpp"
@@ -49,6 +50,25 @@ std::int64_t tile_of_parts(const ProductCall& call) {
   return contiguous && call.k % line == 0 ? line : tile;
 }
 
+/// Of the parts that a rule asks for those that get elements of K.
+int parts_with_elements(std::int64_t k, std::int64_t parts, std::int64_t tile, bool in_turn) {
+  const auto up = [](std::int64_t x, std::int64_t y) { return (x + y - 1) / y; };
+  if (in_turn) return static_cast<int>(std::min(parts, up(k, tile)));
+  return static_cast<int>(up(k, up(up(k, parts), tile) * tile));
+}
+
+Partition lanes_of(const ProductCall& call, const Leaf& leaf) {
+  Partition lanes;
+  lanes.parts = static_cast<int>(leaf.parts);
+  const std::int64_t share = (call.k + leaf.parts - 1) / leaf.parts;
+  lanes.tile = leaf.tile == 0    ? share
+               : leaf.tile == 64 ? std::min<std::int64_t>(64, share)
+                                 : leaf.tile;
+  lanes.division = Division::round_robin;
+  lanes.order = leaf.form == Form::lanes_halves ? SumOrder::halves : SumOrder::ascending;
+  return lanes;
+}
+
 GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   const Format& format = format_of(call.numbers);
   const bool simt = leaf.unit == Unit::simt;
@@ -58,20 +78,27 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
     plan.unit = {"sm_90", call.numbers == Numbers::f16
                               ? "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
                               : "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"};
-  if (leaf.residue != 0 && call.k % leaf.residue != 0) plan.residue_first = leaf.residue;
+  if (simt) plan.unit = {"simt", "fma.fp32"};
+  if (leaf.form == Form::lanes_halves || leaf.form == Form::lanes_ascending) {
+    if (leaf.parts > 1) plan.slices = lanes_of(call, leaf);
+    plan.promotion.interval = leaf.restart;
+    return plan;
+  }
+  if (leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
   if (leaf.form == Form::chain) return plan;
-  plan.split.parts = leaf.parts;
-  plan.split.tile = tile_of_parts(call);
+  const bool in_turn = leaf.form == Form::round_robin;
+  plan.split.tile = in_turn ? 8 : leaf.form == Form::tiles_of_64 ? 64 : tile_of_parts(call);
+  plan.split.parts = parts_with_elements(call.k, leaf.parts, plan.split.tile, in_turn);
+  if (plan.split.parts == 1) {
+    plan.split = {};
+    return plan;
+  }
+  if (in_turn) plan.split.division = Division::round_robin;
   if (leaf.form == Form::in_place) plan.split.order = SumOrder::in_place;
   if (leaf.form == Form::rounded_parts) {
     plan.split.sums = format;
     plan.epilogue.addition = Epilogue::Addition::rounded;
   }
-  if (leaf.form == Form::round_robin) {
-    plan.split.tile = 8;
-    plan.split.division = Division::round_robin;
-  }
-  if (leaf.form == Form::tiles_of_64) plan.split.tile = 64;
   return plan;
 }
 
@@ -92,8 +119,9 @@ Answer plan_of(const ProductCall& call) {
     return answer;
   }
   answer.plan = plan_of(call, leaf);
-  answer.known = Known::nearest;
-  answer.why = "as the recorded calls most like it";
+  answer.known = leaf.is_rule ? Known::rule : Known::nearest;
+  answer.why =
+      leaf.is_rule ? "all recorded calls of its kind agree" : "as the recorded calls most like it";
   return answer;
 }
 

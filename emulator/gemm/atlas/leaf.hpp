@@ -21,8 +21,12 @@ enum class Form : std::uint8_t {
   round_robin,
   /// runs of tiles of 64
   tiles_of_64,
+  /// lanes take runs in turn; their sums are added as a warp's shuffles do
+  lanes_halves,
+  /// the same, added in ascending order
+  lanes_ascending,
   /// a kernel whose order of K the atlas does not know
-  unknown = 9,
+  unknown,
 };
 
 /// What multiplies: the usual instruction, a CUDA core, or mma.sync with 8 of K.
@@ -31,9 +35,15 @@ enum class Unit : std::uint8_t { usual, simt, k8 };
 struct Leaf {
   Form form = Form::unknown;
   Unit unit = Unit::usual;
-  int parts = 1;
-  /// tile of K whose incomplete part comes first; 0: the last one is incomplete
-  int residue = 0;
+  /// or lanes
+  std::int64_t parts = 1;
+  /// tile of K whose incomplete part comes first; 0: the last one is incomplete. Of lanes: the run
+  /// that each takes; 0: all that it gets; 64: that, but at most 64
+  int tile = 0;
+  /// of lanes: after so many elements a lane's chain is added to its sum; 0: never
+  int restart = 0;
+  /// all recorded calls of the leaf agree, and so did many that were not learnt from
+  bool is_rule = false;
 };
 
 /// The leaf of the tree that a call ends in.

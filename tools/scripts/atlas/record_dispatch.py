@@ -4,7 +4,7 @@ or operands OUT SEED COUNT SECONDS (calls with operands and results, as captures
 
 Needs PyTorch with CUDA, and g++ and CUPTI of the toolkit (CUDA_HOME). A sweep draws calls from a seed
 until its time is over: a third each of dense, realistic and log-uniform sizes; it stores the calls, the launches of
-each as a number in a table of names, and grids.
+each as a number in a table of names, and grids. A sweep runs no kernel: its calls are captured.
 """
 import ctypes
 import json
@@ -15,6 +15,8 @@ import tempfile
 import time
 
 import numpy as np
+
+from launch_log import SOURCE
 
 OPS = ("mm", "addmm", "bmm")
 DTYPES = ("f16", "bf16", "tf32", "f32")
@@ -113,167 +115,13 @@ def draw(r, count, part, op):
     return [x[good].astype(np.int64) for x in (ta, tb, m, n, k, batch, lda, ldb)]
 
 
-LOG_SOURCE = r'''
-// Logs what CUDA calls launch: names of kernels, grids, blocks and memory sets, without running a profiler.
-#include <cuda.h>
-#include <cupti.h>
-#include <dlfcn.h>
-
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <unordered_map>
-#include <vector>
-
-namespace {
-
-struct Call {
-  std::string text;
-  std::uint32_t grids[6] = {};
-  int launches = 0;
-};
-
-Call current;
-std::unordered_map<std::string, std::uint32_t> numbers;
-std::vector<std::string> names;
-std::vector<std::uint32_t> ids, grids, words, word_calls;
-std::vector<std::uint32_t> samples_of;
-using ParamInfo = CUresult (*)(void*, std::size_t, std::size_t*, std::size_t*);
-ParamInfo function_info = nullptr, kernel_info = nullptr;
-std::vector<std::uint32_t> pending;  // words of parameters of this call
-bool want_words = true;
-constexpr std::size_t words_each = 64;
-std::uint64_t stored_words = 0;
-
-void keep_parameters(void* f, void** parameters, bool all) {
-  if (parameters == nullptr || !want_words) return;
-  pending.assign(words_each, 0);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < 16 && at < words_each * 4; ++i) {
-    std::size_t offset = 0, size = 0;
-    CUresult r = function_info ? function_info(f, i, &offset, &size) : CUDA_ERROR_UNKNOWN;
-    if (r != CUDA_SUCCESS && i == 0 && kernel_info) r = kernel_info(f, i, &offset, &size);
-    if (r != CUDA_SUCCESS) break;
-    if (offset + size > words_each * 4) size = words_each * 4 > offset ? words_each * 4 - offset : 0;
-    std::memcpy(reinterpret_cast<char*>(pending.data()) + (offset < words_each * 4 ? offset : 0), parameters[i], size);
-    at = offset + size;
-  }
-  (void)all;
-}
-
-void launch(const CUpti_CallbackData* data, void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-            unsigned bz, void** parameters) {
-  const char* name = data->symbolName ? data->symbolName : "?";
-  current.text += name;
-  current.text += '/';
-  current.text += std::to_string(bx * by * bz);
-  current.text += ';';
-  if (current.launches < 2) {
-    const std::uint32_t g[3] = {gx, gy, gz};
-    std::memcpy(current.grids + 3 * current.launches, g, sizeof g);
-  }
-  ++current.launches;
-  if (std::strstr(name, "splitKreduce") != nullptr) keep_parameters(f, parameters, false);
-}
-
-void CUPTIAPI callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData* data) {
-  if (data->callbackSite != CUPTI_API_ENTER) return;
-  if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
-  switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
-      auto* p = static_cast<const cuLaunchKernel_params*>(data->functionParams);
-      launch(data, p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ,
-             p->kernelParams);
-      break;
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
-      auto* p = static_cast<const cuLaunchKernelEx_params*>(data->functionParams);
-      const CUlaunchConfig* c = p->config;
-      launch(data, p->f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
-             p->kernelParams);
-      break;
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
-      auto* p = static_cast<const cuLaunchCooperativeKernel_params*>(data->functionParams);
-      current.text += "cooperative:";
-      launch(data, p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ,
-             p->kernelParams);
-      break;
-    }
-    default: current.text += "set" + std::to_string(id) + ";"; break;
-  }
-}
-
-}  // namespace
-
-extern "C" {
-
-int log_start() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (driver != nullptr) {
-    function_info = reinterpret_cast<ParamInfo>(dlsym(driver, "cuFuncGetParamInfo"));
-    kernel_info = reinterpret_cast<ParamInfo>(dlsym(driver, "cuKernelGetParamInfo"));
-  }
-  CUpti_SubscriberHandle subscriber;
-  CUptiResult r = cuptiSubscribe(&subscriber, reinterpret_cast<CUpti_CallbackFunc>(callback), nullptr);
-  if (r != CUPTI_SUCCESS) return static_cast<int>(r);
-  const CUpti_CallbackId wanted[] = {
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async, CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async, CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8Async,
-      CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync, CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync_ptsz};
-  for (const CUpti_CallbackId id : wanted) {
-    r = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
-    if (r != CUPTI_SUCCESS) return 1000 + static_cast<int>(r);
-  }
-  return 0;
-}
-
-/// Forgets what was launched since the last call ended.
-void log_drop() {
-  current = Call{};
-  pending.clear();
-}
-
-/// Ends a call.
-void log_mark() {
-  const auto [at, fresh] = numbers.try_emplace(current.text, static_cast<std::uint32_t>(names.size()));
-  if (fresh) names.push_back(current.text);
-  ids.push_back(at->second);
-  grids.insert(grids.end(), current.grids, current.grids + 6);
-  if (!pending.empty() && word_calls.size() < 60000) {
-    word_calls.push_back(static_cast<std::uint32_t>(ids.size() - 1));
-    words.insert(words.end(), pending.begin(), pending.end());
-  }
-  log_drop();
-}
-
-std::uint64_t log_calls() { return ids.size(); }
-const std::uint32_t* log_ids() { return ids.data(); }
-const std::uint32_t* log_grids() { return grids.data(); }
-std::uint64_t log_word_calls() { return word_calls.size(); }
-const std::uint32_t* log_word_call() { return word_calls.data(); }
-const std::uint32_t* log_words() { return words.data(); }
-std::uint64_t log_names() { return names.size(); }
-const char* log_name(std::uint64_t i) { return names[i].c_str(); }
-}
-'''
-
-
 def built_log():
     """The logger as a shared library in a folder that goes with the process."""
     folder = tempfile.TemporaryDirectory()
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     source, library = os.path.join(folder.name, "log" ".cpp"), os.path.join(folder.name, "log.so")
     with open(source, "w") as file:
-        file.write(LOG_SOURCE)
+        file.write(SOURCE)
     subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", "-O2", source, "-o", library, f"-I{home}/include",
                     f"-I{home}/extras/CUPTI/include", f"-L{home}/lib64", f"-L{home}/extras/CUPTI/lib64", "-lcupti",
                     "-ldl"], check=True)
@@ -284,9 +132,9 @@ class Log:
     def __init__(self):
         self.folder, library = built_log()
         self.lib = ctypes.CDLL(library)
-        for f in ("log_ids", "log_grids", "log_word_call", "log_words"):
+        for f in ("log_ids", "log_grids"):
             getattr(self.lib, f).restype = ctypes.POINTER(ctypes.c_uint32)
-        for f in ("log_calls", "log_word_calls", "log_names"):
+        for f in ("log_calls", "log_names", "log_grid_count"):
             getattr(self.lib, f).restype = ctypes.c_uint64
         self.lib.log_name.restype = ctypes.c_char_p
         self.lib.log_name.argtypes = [ctypes.c_uint64]
@@ -301,10 +149,29 @@ class Log:
         return np.ctypeslib.as_array(getattr(self.lib, name)(), shape).copy()
 
     def take(self):
-        n, w = self.lib.log_calls(), self.lib.log_word_calls()
-        return {"ids": self.array("log_ids", (n,)), "grids": self.array("log_grids", (n, 6)),
-                "word_calls": self.array("log_word_call", (w,)), "words": self.array("log_words", (w, 64)),
-                "names": np.array([self.lib.log_name(i).decode() for i in range(self.lib.log_names())])}
+        keys = [self.lib.log_name(i).decode() for i in range(self.lib.log_names())]
+        return {"ids": self.array("log_ids", (self.lib.log_calls(),)),
+                "grids": self.array("log_grids", (self.lib.log_grid_count(), 6)),
+                "keys": np.frombuffer("\n".join(keys).encode(), np.uint8)}
+
+
+class Capture:
+    """A stream whose calls are captured into graphs that nothing runs: the same launches as without, for nothing."""
+
+    def __init__(self, torch):
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.stream = torch.cuda.Stream()
+        self.handle = ctypes.c_void_p(self.stream.cuda_stream)
+
+    def begin(self):
+        status = self.driver.cuStreamBeginCapture_v2(self.handle, ctypes.c_int(2))
+        if status:
+            raise SystemExit(f"cuStreamBeginCapture status {status}")
+
+    def end(self):
+        graph = ctypes.c_void_p()
+        if self.driver.cuStreamEndCapture(self.handle, ctypes.byref(graph)) == 0 and graph.value:
+            self.driver.cuGraphDestroy(graph)
 
 
 def setup(torch):
@@ -336,63 +203,48 @@ def run(torch, op, a, b, d, bias):
         torch.bmm(a, b, out=d)
 
 
+def warm_up(torch, raw, raw_d):
+    """Handles, workspaces and first kernels, which no capture may make."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        x, d = raw.view(dtype).as_strided((64, 64), (64, 1)), raw_d.view(dtype).as_strided((64, 64), (64, 1))
+        torch.mm(x, x, out=d)
+        torch.addmm(raw.view(dtype).as_strided((64,), (1,)), x, x, out=d)
+        three = (2, 32, 32), (1024, 32, 1)
+        torch.bmm(x.as_strided(*three), x.as_strided(*three), out=d.as_strided(*three))
+    torch.cuda.synchronize()
+
+
 def sweep(out, seed, seconds):
     import torch
     begin = time.time()
     raw, raw_d = setup(torch)
-    log = Log()
+    log, capture = Log(), Capture(torch)
     r = np.random.Generator(np.random.PCG64(seed))
-    rows, failed, saved = [], 0, 0
-    torch.cuda.synchronize()
-    log.drop()
-
-    def save():
-        np.savez(out + ".tmp.npz", calls=np.concatenate(rows, 0) if rows else np.zeros((0, 11), np.int64),
-                 seed=seed, device=torch.cuda.get_device_name(), torch=torch.__version__, **log.take())
-        os.replace(out + ".tmp.npz", out)
-
-    chunk = 0
-    while time.time() - begin < seconds:
-        op_i = int(pick(r, [0, 0, 1, 1, 2], 1)[0])
-        dtype_i = int(pick(r, [0, 1, 2, 3], 1)[0])
-        part_i = int(pick(r, [0, 1, 2], 1)[0])
-        op, dtype = OPS[op_i], {0: torch.float16, 1: torch.bfloat16}.get(dtype_i, torch.float32)
-        torch.backends.cuda.matmul.allow_tf32 = dtype_i == 2
-        source, target = raw.view(dtype), raw_d.view(dtype)
-        columns = draw(r, 600, PARTS[part_i], op)
-        calls = np.stack(columns, 1)
-        done = 0
-        for call in calls.tolist():
-            a, b = views(torch, (source, source), dtype, call, op)
-            m, n, batch = call[2], call[3], call[5]
-            d = target.as_strided((batch, m, n), (m * n, n, 1)) if op == "bmm" else target.as_strided((m, n), (n, 1))
-            bias = source.as_strided((n,), (1,))
-            log.drop()
-            try:
-                run(torch, op, a, b, d, bias)
-            except RuntimeError as e:
-                failed += 1
-                if failed < 5:
-                    print("failed", op, dtype_i, call, e, flush=True)
-                log.lib.log_mark()
-                done += 1
-                continue
-            log.mark()
-            done += 1
-            if done % 100 == 0:
-                torch.cuda.synchronize()
-                if time.time() - begin > seconds:
-                    break
-        calls = calls[:done]
-        head = np.tile(np.array([[part_i, op_i, dtype_i]]), (done, 1))
-        rows.append(np.concatenate([head, calls], 1))
-        chunk += 1
-        if time.time() - begin > (saved + 1) * 60:
-            saved += 1
-            save()
-    torch.cuda.synchronize()
-    save()
-    print(out, sum(len(x) for x in rows), "calls", failed, "failed", len(log.take()["names"]), "signatures", flush=True)
+    rows = []
+    with torch.cuda.stream(capture.stream):
+        warm_up(torch, raw, raw_d)
+        while time.time() - begin < seconds:
+            op_i = int(pick(r, [0, 0, 0, 0, 1, 1, 1, 2, 2], 1)[0])
+            dtype_i = int(pick(r, [0, 1, 2, 3], 1)[0])
+            part_i = int(pick(r, [0, 0, 0, 1, 1, 1, 2, 2, 2, 2], 1)[0])
+            op, dtype = OPS[op_i], {0: torch.float16, 1: torch.bfloat16}.get(dtype_i, torch.float32)
+            torch.backends.cuda.matmul.allow_tf32 = dtype_i == 2
+            source, target = raw.view(dtype), raw_d.view(dtype)
+            calls = np.stack(draw(r, 600, PARTS[part_i], op), 1)
+            capture.begin()
+            for call in calls.tolist():
+                a, b = views(torch, (source, source), dtype, call, op)
+                m, n, batch = call[2], call[3], call[5]
+                d = target.as_strided((batch, m, n), (m * n, n, 1)) if op == "bmm" else target.as_strided((m, n), (n, 1))
+                log.drop()
+                run(torch, op, a, b, d, source.as_strided((n,), (1,)))
+                log.mark(batch)
+            capture.end()
+            head = np.tile(np.array([[part_i, op_i, dtype_i]]), (len(calls), 1))
+            rows.append(np.concatenate([head, calls], 1).astype(np.int32))
+    np.savez_compressed(out, calls=np.concatenate(rows), seed=seed, device=torch.cuda.get_device_name(),
+                        torch=torch.__version__, **log.take())
+    print(out, sum(map(len, rows)), "calls", flush=True)
 
 
 FRACTION = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23}
@@ -467,7 +319,7 @@ def operands(out, seed, count, seconds):
             torch.cuda.synchronize()
             log.drop()
             run(torch, op, a, b, d, bias)
-            log.mark()
+            log.mark(batch)
             torch.cuda.synchronize()
             d0 = (d[0] if op == "bmm" else d)[tr][:, tc]
             bits = d0.contiguous().view(torch.int16 if dtype_i < 2 else torch.int32).cpu().numpy()

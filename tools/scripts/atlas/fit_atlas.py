@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""Makes the atlas' trees of what record_dispatch.py recorded: python3 fit_atlas.py FOLDER SWEEP.npz... (needs numpy and g++).
+
+Of the sweeps the last one is judged by: the shares of its calls whose plan the trees tell are printed, and nothing is
+learnt from it. The one before it marks leaves as rules. FOLDER gets nodes.inc, thresholds.inc, labels.inc and roots.inc.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from grow_tree import SOURCE
+from launch_kinds import (CUT_FORMS, LANES_ASCENDING, LANES_HALVES, ROUND_ROBIN, TILES_OF_64, UNKNOWN, classes_of)
+
+MULTIPROCESSORS = 132
+COST = 1.6  # wrong calls that a leaf more must save
+RULE_CALLS, RULE_CHECKS = 60, 15  # that a leaf must hold, without a wrong one, to be a rule
+NODE = np.dtype([(x, np.int32) for x in ("feature", "threshold", "left", "right", "label", "calls", "wrong")])
+
+# How many parts: of rule 1 to 199 so many; 200 + w: as many as give w waves of thread blocks; 300 + i: K / QUOTIENTS[i].
+QUOTIENTS = [4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048]
+WAVES = range(1, 17)
+FEW = [2, 4, 8, 16, 32, 64]
+RULES = np.array([200 + w for w in WAVES] + FEW + [300 + i for i in range(len(QUOTIENTS))] +
+                 [x for x in range(3, 133) if x not in FEW])
+
+
+def up(x, y):
+    return -(-x // y)
+
+
+def parts_by(calls, rule, tile_m, tile_n):
+    tiles = up(calls[:, 6], np.maximum(tile_m, 1)) * up(calls[:, 5], np.maximum(tile_n, 1)) * calls[:, 8]
+    quotients = np.array(QUOTIENTS)[np.clip(rule - 300, 0, len(QUOTIENTS) - 1)]
+    parts = np.where(rule < 200, rule, np.where(rule < 300, MULTIPROCESSORS * (rule - 200) // np.maximum(tiles, 1),
+                                                up(calls[:, 7], quotients)))
+    return np.maximum(parts, 1)
+
+
+def run_of(calls, form, parts):
+    """Elements of K in a part; of round robin the parts themselves."""
+    item = np.where(calls[:, 2] >= 2, 4, 8)
+    contiguous = (calls[:, 3] == 0) | (calls[:, 4] == 1) | (calls[:, 5] == 1) | (calls[:, 6] == 1)
+    each = np.where(contiguous & (calls[:, 7] % (8 * item) == 0), 8 * item, item)
+    each = np.where(form == TILES_OF_64, 64, each)
+    return np.where(form == ROUND_ROBIN, parts, up(up(calls[:, 7], np.maximum(parts, 1)), each) * each)
+
+
+def bits_of(calls, form, unit, tile, parts):
+    """One number for all calls of a shape whose results have the same bits."""
+    k = calls[:, 7]
+    is_cut, run = np.isin(form, CUT_FORMS), run_of(calls, form, parts)
+    is_lanes = np.isin(form, (LANES_HALVES, LANES_ASCENDING))
+    whole = is_cut & np.where(form == ROUND_ROBIN, parts <= 1, run >= k)
+    run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, 0))
+    rest = np.where((tile > 0) & ~is_lanes, k % np.maximum(tile, 1), 0)
+    return ((np.where(whole, 0, form) * 4 + unit) * 4096 + rest) * (1 << 22) + run
+
+
+def label_of(form, unit, tile, rule, tile_m, tile_n):
+    waves = (rule >= 200) & (rule < 300)
+    return (((form * 4 + unit) * 256 + tile) * 1024 + rule) * (1 << 14) + np.where(waves, tile_m // 8 * 64 + tile_n // 8, 0)
+
+
+def fields_of(label):
+    """form, unit, tile, rule, tile_m, tile_n"""
+    rest, sides = label >> 14, label % (1 << 14)
+    rest, rule = rest // 1024, rest % 1024
+    rest, tile = rest // 256, rest % 256
+    return rest // 4, rest % 4, tile, rule, sides // 64 * 8, sides % 64 * 8
+
+
+def bits_of_label(calls, label):
+    form, unit, tile, rule, tile_m, tile_n = fields_of(label)
+    parts = np.where(np.isin(form, CUT_FORMS), parts_by(calls, rule, tile_m, tile_n), rule)
+    return bits_of(calls, form, unit, tile, parts)
+
+
+def features_of(calls):
+    """As leaf.cpp has them."""
+    op, ta, tb, m, n, k, batch = [calls[:, i].astype(np.float64) for i in (1, 3, 4, 5, 6, 7, 8)]
+    alignment = lambda i: np.minimum(16, calls[:, i] & -calls[:, i]).astype(np.float64)
+    tiles = lambda x, y: np.ceil(m / x) * np.ceil(n / y) * batch
+    aligned = [alignment(i) for i in (9, 10, 6)]
+    return [op, ta, tb, m, n, k, batch, *aligned, m * n * batch, k / (m * n * batch), tiles(128, 128), tiles(64, 64),
+            np.minimum(m, n), m / n, tiles(128, 64), tiles(64, 128), tiles(256, 128), tiles(128, 256), tiles(32, 32),
+            m * n * k * batch, m * k, n * k, alignment(7), alignment(5), np.minimum(np.minimum(*aligned[:2]), aligned[2]),
+            np.maximum(m, n)]
+
+
+class Tree:
+    def __init__(self, grower, features, labels, smallest=1):
+        self.labels, number = np.unique(labels, return_inverse=True)
+        self.cuts = []
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, "in"), os.path.join(folder, "out")
+            with open(source, "wb") as file:
+                np.array([len(labels), len(features), len(self.labels)], np.int64).tofile(file)
+                for x in features:
+                    values, rank = np.unique(x, return_inverse=True)
+                    if len(values) > 60000:
+                        values = np.unique(np.quantile(x, np.linspace(0, 1, 60001), method="lower"))
+                        rank = np.minimum(np.searchsorted(values, x), len(values) - 1)
+                    self.cuts.append(values)
+                    rank.astype(np.uint16).tofile(file)
+                number.astype(np.uint16).tofile(file)
+            subprocess.run([grower, source, target, str(smallest)], check=True)
+            self.nodes = np.fromfile(target, NODE)
+        self.threshold = np.zeros(len(self.nodes))
+        for i in np.flatnonzero(self.nodes["feature"] >= 0):
+            cuts, rank = self.cuts[self.nodes["feature"][i]], self.nodes["threshold"][i]
+            self.threshold[i] = shortest(cuts[rank], cuts[rank + 1])
+
+    def prune(self, cost):
+        """Joins leaves that save fewer wrong calls than they cost."""
+        n = self.nodes
+        wrong, leaves = n["wrong"].astype(np.float64), np.ones(len(n), np.int64)
+        for i in range(len(n) - 1, -1, -1):
+            if n["feature"][i] < 0:
+                continue
+            l, r = n["left"][i], n["right"][i]
+            if n["wrong"][i] <= wrong[l] + wrong[r] + cost * (leaves[l] + leaves[r] - 1):
+                n["feature"][i] = -1
+            else:
+                wrong[i], leaves[i] = wrong[l] + wrong[r], leaves[l] + leaves[r]
+
+    def leaf_of(self, features):
+        x = np.stack(features, 1)
+        at, todo = np.zeros(len(x), np.int64), np.arange(len(x))
+        while True:
+            todo = todo[self.nodes["feature"][at[todo]] >= 0]
+            if not len(todo):
+                return at
+            node = self.nodes[at[todo]]
+            left = x[todo, node["feature"]] <= self.threshold[at[todo]]
+            at[todo] = np.where(left, node["left"], node["right"])
+
+
+def shortest(low, high):
+    """The number in [low, high) with the shortest binary fraction."""
+    for bits in range(1, 53):
+        step = 2. ** (np.floor(np.log2(max(high, 1e-300))) - bits)
+        x = np.ceil(low / step) * step
+        if low <= x < high:
+            return x
+    return low
+
+
+def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
+    """A rule for the parts of each call: of those that give them the one that most calls like it share."""
+    at = np.flatnonzero(np.isin(form, CUT_FORMS))
+    here, real = calls[at], run_of(calls[at], form[at], parts[at])
+    fits = np.zeros((len(at), len(RULES)), bool)
+    for j, rule in enumerate(RULES.tolist()):
+        by = parts_by(here, np.full(len(at), rule), tile_m[at], tile_n[at])
+        fits[:, j] = run_of(here, form[at], by) == real
+        if 200 <= rule < 300:
+            fits[:, j] &= (tile_m[at] > 0) & (by > 1)
+    rule = np.where(np.isin(form, (LANES_HALVES, LANES_ASCENDING)), parts, 0)
+    rule[at] = np.where(fits.any(1), RULES[fits.argmax(1)], np.minimum(parts[at], 199))
+    for _ in range(1):
+        tree = Tree(grower, features, label_of(form, unit, tile, rule, tile_m, tile_n), 40)
+        leaf = tree.leaf_of([x[at] for x in features])
+        group = ((leaf * 16 + form[at]) * 4 + unit[at]) * 4096 + tile_m[at] // 8 * 64 + tile_n[at] // 8
+        order = np.argsort(group, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+            fit, left = fits[rows], np.ones(len(rows), bool)
+            while left.any():
+                counts = fit[left].sum(0)
+                best = int(counts.argmax())
+                if counts[best] == 0:
+                    break
+                hit = left & fit[:, best]
+                rule[at[rows[hit]]] = RULES[best]
+                left &= ~hit
+    return rule
+
+
+class Writer:
+    def __init__(self):
+        self.nodes, self.roots, self.labels, self.thresholds = [], [], {}, {}
+
+    def add(self, tree, is_rule):
+        self.roots.append(len(self.nodes))
+        stack = [0]
+        while stack:
+            i = stack.pop()
+            node = tree.nodes[i]
+            feature = int(node["feature"])
+            if feature < 0:
+                label = self.labels.setdefault(int(tree.labels[node["label"]]), len(self.labels))
+                self.nodes.append((31, label * 2 + int(is_rule[i])))
+                continue
+            of = self.thresholds.setdefault(feature, {})
+            self.nodes.append((feature, of.setdefault(float(tree.threshold[i]), len(of))))
+            stack += [int(node["right"]), int(node["left"])]
+
+    def write(self, folder):
+        digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+        def text(lines, name):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write("".join(line + "\n" for line in lines))
+        words = []
+        for feature, payload in self.nodes:
+            x = feature << 19 | payload
+            words.append("".join(digits[x >> shift & 63] for shift in (18, 12, 6, 0)))
+        text(['"' + "".join(words[i:i + 500]) + '"' for i in range(0, len(words), 500)], "nodes.inc")
+        count = max(self.thresholds) + 1
+        lists = [list(self.thresholds.get(i, {})) for i in range(count)]
+        text([",".join(x.hex() if x != int(x) else str(int(x)) + "." for x in values) + ("," if values else "") for values in lists],
+             "thresholds.inc")
+        text([", ".join(str(len(x)) for x in lists)], "thresholds_of_feature.inc")
+        text([", ".join(map(str, self.roots))], "roots.inc")
+        text(["{%d,%d,%d,%d,%d,%d}," % tuple(int(x) for x in fields_of(np.int64(label))) for label in self.labels], "labels.inc")
+
+
+def is_other(form):
+    """Kernels in which lanes share K, and unknown ones, are told apart by a tree of their own."""
+    return np.isin(form, (LANES_HALVES, LANES_ASCENDING, UNKNOWN))
+
+
+def first_tree(learnt, grower):
+    calls, form, parts, tile, unit, tile_m, tile_n = learnt
+    other, features = is_other(form), features_of(calls)
+    form, parts, tile, unit = (np.where(other, x, y) for x, y in zip((UNKNOWN, 1, 0, 0), (form, parts, tile, unit)))
+    rule = rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower)
+    tree = Tree(grower, features, label_of(form, unit, tile, rule, tile_m, tile_n))
+    tree.prune(COST)
+    return tree
+
+
+def second_tree(learnt, grower):
+    other = is_other(learnt[1])
+    calls, form, parts, tile, unit, tile_m, tile_n = (x[other] for x in learnt)
+    rule = np.where(form == UNKNOWN, 0, parts)
+    tree = Tree(grower, features_of(calls), label_of(form, unit, tile, rule, 0 * rule, 0 * rule))
+    tree.prune(COST)
+    return tree
+
+
+def said_by(trees, calls):
+    """Leaves of both trees (-1: not asked) and the label of each call."""
+    features = features_of(calls)
+    first = trees[0].leaf_of(features)
+    label = trees[0].labels[trees[0].nodes["label"][first]]
+    other = np.flatnonzero(fields_of(label)[0] == UNKNOWN)
+    second = np.full(len(calls), -1)
+    second[other] = trees[1].leaf_of([x[other] for x in features])
+    label[other] = trees[1].labels[trees[1].nodes["label"][second[other]]]
+    return first, second, label
+
+
+def report(trees, check, judge, name):
+    """Which leaves are rules, by a sweep that was not learnt from; what they all say of another one is printed."""
+    def judged(sweep):
+        first, second, label = said_by(trees, sweep[0])
+        return first, second, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)])
+    first, second, right = judged(check)
+    rules = []
+    for tree, leaf in zip(trees, (np.where(second < 0, first, -1), second)):
+        at = leaf >= 0
+        count = len(tree.nodes)
+        checks, wrong = np.bincount(leaf[at], minlength=count), np.bincount(leaf[at & ~right], minlength=count)
+        rules.append((tree.nodes["calls"] >= RULE_CALLS) & (tree.nodes["wrong"] == 0) & (checks >= RULE_CHECKS) & (wrong == 0))
+    first, second, right = judged(judge)
+    is_rule = np.where(second < 0, rules[0][first], rules[1][second])
+    print(f"{name}: {right.mean():.4f} told; rules {is_rule.mean():.4f} of the calls, {right[is_rule].mean():.5f} told; "
+          f"unknown {(judge[1] == UNKNOWN).mean():.4f}")
+    return judge[0], right, rules
+
+
+def main(words):
+    folder, files = words[0], words[1:]
+    writer = Writer()
+    with tempfile.TemporaryDirectory() as build:
+        grower, source = os.path.join(build, "grow_tree"), os.path.join(build, "grow_tree" ".cpp")
+        with open(source, "w") as file:
+            file.write(SOURCE)
+        subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
+        for numbers, name in enumerate(("f16", "bf16", "tf32", "f32")):
+            sweeps = []
+            for file in files:
+                sweep = np.load(file)
+                calls, ids = sweep["calls"].astype(np.int64), sweep["ids"]
+                here = calls[:, 2] == numbers
+                keys = bytes(sweep["keys"]).decode().split("\n")
+                # Calls of a kernel whose plan follows from its grid, where that was not kept, teach nothing.
+                grids = sweep["grids"]
+                columns = [calls, *classes_of(calls, keys, ids, grids)]
+                needs_grid = np.array(["5gemvx6kernel" in key and "splitK" not in key for key in keys])[ids]
+                here &= ~needs_grid | (columns[1] != UNKNOWN)
+                sweeps.append([x[here] for x in columns])
+            learnt = [np.concatenate(x) for x in zip(*sweeps[:-2])]
+            trees = [first_tree(learnt, grower), second_tree(learnt, grower)]
+            of, right, rules = report(trees, sweeps[-2], sweeps[-1], name)
+            for part, part_name in enumerate(("dense", "realistic", "drawn")):
+                for op, op_name in enumerate(("mm", "addmm", "bmm")):
+                    at = (of[:, 0] == part) & (of[:, 1] == op)
+                    if at.any():
+                        print(f"  {name} {part_name} {op_name}: {at.sum()} calls, {right[at].mean():.4f} told", flush=True)
+            for tree, is_rule in zip(trees, rules):
+                writer.add(tree, is_rule)
+    writer.write(folder)
+    print(len(writer.nodes), "nodes", len(writer.labels), "labels", sum(len(x) for x in writer.thresholds.values()), "thresholds")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
