@@ -36,7 +36,9 @@ EVIDENCE = """
 Quick or not, every engine gives the reference's bits: on 2026-11-23 products by all arithmetics that have such engines were
 compared on 1,211,279,775 outputs by AVX-512 and 1,028,490,767 by AVX2, over all families of inputs and 32 seeds, in odd sizes,
 over one and several ranges of K, and in unaligned views, without a difference; since kernels are one source, on 2026-11-25, on
-151,359,252 outputs by AVX-512 and by AVX2 each on an Intel Xeon, and on 1,411,993 by NEON under QEMU:
+151,359,252 outputs by AVX-512 and by AVX2 each on an Intel Xeon, and on 1,411,993 by NEON under
+QEMU; since the thread rounds toward zero and AVX-512's sums are integers between blocks, on 2026-11-27, on 30,342,907 outputs by AVX-512 and by
+AVX2 each on an AMD EPYC (family 25, one seed). 1,525,592 by NEON under QEMU had that rounding, but not yet the longer strips of FP8:
 
     GUARDBIT_SWEEP_SEED=n GUARDBIT_SWEEP_OUTPUTS=62500000 guardbit_tests_emulator "products equal the reference on 10^9 outputs"
 """
