@@ -72,7 +72,8 @@ Features detect() {
   found.avx_vnni = found.avx2_kernels && bit(more.eax, 4);
   const bool has_avx512f = saves(0xE6) && bit(extended.ebx, 16);
   if (has_avx512f && allowed >= InstructionSets::avx512) {
-    const bool byte_and_word = bit(extended.ebx, 30) && bit(extended.ecx, 1) && bit(extended.ecx, 6);
+    const bool byte_and_word =
+        bit(extended.ebx, 30) && bit(extended.ecx, 1) && bit(extended.ecx, 6);
     const bool counts = bit(extended.ecx, 12) && bit(extended.ecx, 14);
     found.avx512_vnni = bit(extended.ecx, 11);
     found.avx512_kernels = found.avx2_kernels && byte_and_word && counts && found.avx512_vnni &&
