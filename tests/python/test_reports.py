@@ -52,7 +52,7 @@ def test_plan_equals_the_command(command, golden):
     assert found.text == found.plan.text and found.known in ("rule", "nearest")
     tf32 = guardbit.plan("bmm", **sizes, batch=3, dtype=np.float32, tf32=True, a_stride=(640000, 2560, 1), b_stride=(10485760, 4096, 1))
     assert tf32.to_dict()["call"]["dtype"] == "tf32"
-    for words_of_error, arguments in (("a_stride", {"a_stride": (2560, 1)}), ("tf32", {"tf32": True}), ("--like", {"like": "cublas-12:sm_90"}),
+    for words_of_error, arguments in (("a_stride", {"a_stride": (2560, 1)}), ("tf32", {"tf32": True}), ("like: the atlas", {"like": "cublas-12:sm_90"}),
                                       ("unknown layout", {"layout": "XX"})):
         with pytest.raises(ValueError, match=words_of_error):
             guardbit.plan("mm", **sizes, dtype="fp16", **arguments)
