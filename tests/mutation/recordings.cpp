@@ -59,7 +59,7 @@ std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
       // Calls of libraries, programs and gradients record no single instruction.
       const std::string of = entry.path().parent_path().filename().string();
       if (entry.path().extension() == ".safetensors" && of != "atlas" && of != "gemm" &&
-          of != "compiled" && of != "operators" && of != "traces")
+          of != "compiled" && of != "nccl" && of != "operators" && of != "traces")
         files.push_back(entry.path().string());
     }
   }

@@ -489,6 +489,7 @@ void check(const Tally& tally) {
 TEST_CASE("other bugs are named or called unknown") {
   Tally tally;
   add_bugs(tally, bug_sizes[0], bug_types[1]);
+  add_bugs(tally, bug_sizes[1], bug_types[0]);
   check(tally);
 }
 
