@@ -36,6 +36,9 @@ class Orders {
     for (const int tree : {0, 1})
       if (ops::knows_order(reduction_, ranks_, {OrderKind::tree, tree}))
         orders_.push_back({OrderKind::tree, tree});
+    std::vector<ops::OrderedReduction> reductions;
+    for (const ReductionOrder& order : orders_)
+      reductions.emplace_back(q.output.type, reduction_, ranks_, order);
     constexpr std::size_t grain = 1024;
     formats::parallel_for(right_.size(), grain, q.threads, [&](std::size_t begin, std::size_t end) {
       if (q.interrupted()) return;
@@ -46,9 +49,8 @@ class Orders {
           codes[static_cast<std::size_t>(rank)] =
               ops::code_at(q.input, rank * q.output.count() + at);
         const std::uint64_t recorded = ops::code_at(q.output, at);
-        for (std::size_t o = 0; o < orders_.size(); ++o)
-          if (ops::reduced(q.output.type, reduction_, codes, orders_[o]) == recorded)
-            right_[i] |= std::uint64_t{1} << o;
+        for (std::size_t o = 0; o < reductions.size(); ++o)
+          if (reductions[o](codes) == recorded) right_[i] |= std::uint64_t{1} << o;
       }
     });
   }

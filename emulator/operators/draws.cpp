@@ -12,6 +12,7 @@
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "formats/random.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::operators {
 namespace {
@@ -30,12 +31,10 @@ Words words_of(const GeneratorState& state, std::int64_t thread, std::int64_t bl
       {static_cast<std::uint32_t>(state.seed), static_cast<std::uint32_t>(state.seed >> 32)});
 }
 
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::int64_t threads_of(std::int64_t count, const Machine& machine) {
   const std::int64_t most =
       std::int64_t{machine.multiprocessors} * (machine.threads_per_multiprocessor / block_threads);
-  return block_threads * std::min(divided_up(count, block_threads), most);
+  return block_threads * std::min(formats::divided_up(count, block_threads), most);
 }
 
 /// (word + 1/2) 2^-32, in (0, 1].
@@ -135,7 +134,7 @@ std::uint64_t increment_of_permutation(std::int64_t count, const Machine& machin
   if (count == 0) return 0;
   // The keys, then a word for each element, in fours.
   return increment_of_draws(count, machine) +
-         static_cast<std::uint64_t>(divided_up(count, words_of_block) * words_of_block);
+         static_cast<std::uint64_t>(formats::divided_up(count, words_of_block) * words_of_block);
 }
 
 std::optional<Tensor> permutation(const formats::Format& type, std::int64_t count,
@@ -202,7 +201,7 @@ Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
                         !is_aligned(input, static_cast<int>(vector) * input.element_bytes())))
     vector /= 2;
   if (vector < 2) vector = 1;
-  const std::int64_t blocks_of_vector = divided_up(vector, words_of_block);
+  const std::int64_t blocks_of_vector = formats::divided_up(vector, words_of_block);
   const std::int64_t threads = threads_of(count, draws.machine);
   std::vector<float> results(numbers.size());
   std::vector<std::int64_t> mask(numbers.size());

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "formats/support/whole_division.hpp"
+
 namespace guardbit::emulator::operators {
 namespace {
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t last_power_of_two(std::int64_t n) {
   return n < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
@@ -123,20 +123,21 @@ ReductionShape shape_of_reduction(const ReductionWalk& walk, std::int64_t input_
   std::int64_t shared = is_along ? shape.width : 1, outputs_at_once = is_along ? 1 : shape.width;
   constexpr std::int64_t least_values = 16, most_values = 256;
   const std::int64_t threshold = std::min<std::int64_t>(shape.height * least_values, most_values);
-  if (divided_up(walk.inputs, shared) >= threshold) {
+  if (formats::divided_up(walk.inputs, shared) >= threshold) {
     shape.is_split_over_rows = true;
     shared *= shape.height;
   } else {
     outputs_at_once *= shape.height;
   }
-  const std::int64_t values = divided_up(walk.inputs, shared);
+  const std::int64_t values = formats::divided_up(walk.inputs, shared);
   const std::int64_t target = std::int64_t{machine.multiprocessors} *
                               (machine.threads_per_multiprocessor / (shape.width * shape.height));
-  const std::int64_t grid = divided_up(walk.outputs / shape.output_vector, outputs_at_once);
+  const std::int64_t grid =
+      formats::divided_up(walk.outputs / shape.output_vector, outputs_at_once);
   if (shape.is_split_over_rows && values >= most_values && grid <= target) {
-    const std::int64_t blocks =
-        std::max(std::min(divided_up(target, grid), divided_up(values, least_values)),
-                 divided_up(values, most_values));
+    const std::int64_t blocks = std::max(
+        std::min(formats::divided_up(target, grid), formats::divided_up(values, least_values)),
+        formats::divided_up(values, most_values));
     shape.blocks = static_cast<int>(blocks);
     shape.is_split_over_blocks = blocks > 1;
   }

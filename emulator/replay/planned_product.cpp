@@ -77,15 +77,13 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     const GemmCapture capture = call.orders.front().capture();
     if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
-    if (const auto chosen = by_the_book(call, context)) {
+    std::optional<ChosenPlan> chosen = by_the_book(call, context);
+    if (!chosen) chosen = by_the_kind(call);
+    if (!chosen) chosen = by_the_call(call, capture);
+    if (chosen) {
       const bool is_first = chosen->order == &call.orders.front();
       return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
     }
-    if (const auto chosen = by_the_kind(call)) {
-      const bool is_first = chosen->order == &call.orders.front();
-      return executed(*chosen, is_first ? capture : chosen->order->capture(), context);
-    }
-    if (const auto chosen = by_the_call(call, capture)) return executed(*chosen, capture, context);
   } catch (const formats::Error& error) {
     return {Status::unmodelled, error.what(), false, 0};
   }

@@ -346,7 +346,7 @@ int run(const ExperimentOptions& options) {
 }
 
 void merge(const ExperimentOptions& options) {
-  Session::print_results(options, merged_results_of("experiment", options.names).results);
+  Session::print_results(options, merged_results_of("experiment", options.names));
 }
 
 void list(const ExperimentOptions& options) {

@@ -208,7 +208,7 @@ int explain_files(const ExplainOptions& options) {
 int merge_files(const ExplainOptions& options) {
   Report report(options.json);
   const auto parts = std::span(options.captures).subspan(1);
-  for (const ordered_json& file : merged_results_of("explain", parts).results) report.add(file);
+  for (const ordered_json& file : merged_results_of("explain", parts)) report.add(file);
   return report.finish();
 }
 

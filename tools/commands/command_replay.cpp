@@ -175,7 +175,7 @@ int replay_command(const ReplayOptions& options) {
   if (!options.book.empty()) read_plan_book(options.book, known);
   if (options.files.front() == "merge")
     return report_all(options, known,
-                      merged_results_of("replay", std::span(options.files).subspan(1)).results);
+                      merged_results_of("replay", std::span(options.files).subspan(1)));
   if (!options.against.empty()) {
     known.search_seconds = options.search_seconds;
     known.interrupted = [&] { return interruption.asked_for(); };

@@ -79,7 +79,7 @@ std::optional<TraceResults> traced(const TraceOptions& options, const Interrupti
 /// Of parts that --part made, or of what --json printed.
 TraceResults merged(const std::vector<std::string>& files) {
   if (files.empty() || !is_results_file(files.front())) return merged_results(files);
-  return joined_results(merged_results_of("trace", files).results);
+  return joined_results(merged_results_of("trace", files));
 }
 
 int run(const TraceOptions& options) {

@@ -6,6 +6,7 @@
 #include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::atlas {
 
@@ -52,15 +53,15 @@ std::int64_t tile_of_parts(const ProductCall& call) {
 
 /// Of the parts that a rule asks for those that get elements of K.
 int parts_with_elements(std::int64_t k, std::int64_t parts, std::int64_t tile, bool in_turn) {
-  const auto up = [](std::int64_t x, std::int64_t y) { return (x + y - 1) / y; };
-  if (in_turn) return static_cast<int>(std::min(parts, up(k, tile)));
-  return static_cast<int>(up(k, up(up(k, parts), tile) * tile));
+  if (in_turn) return static_cast<int>(std::min(parts, formats::divided_up(k, tile)));
+  const std::int64_t each = formats::rounded_up(formats::divided_up(k, parts), tile);
+  return static_cast<int>(formats::divided_up(k, each));
 }
 
 Partition lanes_of(const ProductCall& call, const Leaf& leaf) {
   Partition lanes;
   lanes.parts = static_cast<int>(leaf.parts);
-  const std::int64_t share = (call.k + leaf.parts - 1) / leaf.parts;
+  const std::int64_t share = formats::divided_up(call.k, leaf.parts);
   lanes.tile = leaf.tile == 0    ? share
                : leaf.tile == 64 ? std::min<std::int64_t>(64, share)
                                  : leaf.tile;

@@ -45,6 +45,7 @@ struct Label {
 
 constexpr auto labels = std::to_array<Label>({
 #include "emulator/gemm/atlas/labels.inc"
+#include "formats/support/whole_division.hpp"
 });
 
 constexpr std::array quotients = {4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048};
@@ -138,12 +139,13 @@ std::array<double, 28> features_of(const ProductCall& call) {
 }
 
 std::int64_t parts_of(const ProductCall& call, const Label& label) {
-  const auto up = [](std::int64_t x, std::int64_t y) { return (x + y - 1) / y; };
+  using formats::divided_up;
   std::int64_t parts = label.rule;
   if (label.rule >= 300) {
-    parts = up(call.k, quotients.at(static_cast<std::size_t>(label.rule - 300)));
+    parts = divided_up(call.k, quotients.at(static_cast<std::size_t>(label.rule - 300)));
   } else if (label.rule >= 200) {
-    const std::int64_t blocks = up(call.n, label.columns) * up(call.m, label.rows) * call.batch;
+    const std::int64_t blocks =
+        divided_up(call.n, label.columns) * divided_up(call.m, label.rows) * call.batch;
     parts = multiprocessors * (label.rule - 200) / blocks;
   }
   return std::max<std::int64_t>(1, parts);

@@ -8,13 +8,12 @@
 #include "emulator/operators/attention/attention_arithmetic.hpp"
 #include "emulator/operators/attention/unit.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::attention {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-std::int64_t tiles_of(std::int64_t length, std::int64_t tile) { return (length + tile - 1) / tile; }
 
 /// The sum of one query's dO * O.
 float delta_of(const DeltaSum& sum, const float* grad, const float* out, std::int64_t width) {
@@ -86,7 +85,7 @@ class Head {
   }
 
   void run() {
-    const std::int64_t tiles = tiles_of(x_.keys, form_.key_tile);
+    const std::int64_t tiles = formats::divided_up(x_.keys, form_.key_tile);
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       ScoreTile scores = score(tile);
       add_key_gradients(scores, tile);
@@ -202,7 +201,7 @@ class Head {
     if (s.queries == 0) return {};
     const std::int64_t first = s.first_query / form_.query_tile;
     std::vector<std::int64_t> tiles(
-        static_cast<std::size_t>(tiles_of(x_.queries, form_.query_tile) - first));
+        static_cast<std::size_t>(formats::divided_up(x_.queries, form_.query_tile) - first));
     std::iota(tiles.begin(), tiles.end(), first);
     if (form_.queries_descend) std::reverse(tiles.begin(), tiles.end());
     if (form_.splits > 1 && x_.causal == Causal::none && !tiles.empty()) {
@@ -268,7 +267,7 @@ class Head {
   /// Tiles of keys in the order in which one thread block each would reach a tile of queries, if
   /// all began at once and went on at the same speed.
   std::vector<std::size_t> arrivals(std::int64_t query_tile) const {
-    const std::int64_t count = tiles_of(x_.queries, form_.query_tile);
+    const std::int64_t count = formats::divided_up(x_.queries, form_.query_tile);
     const auto time = [&](std::size_t tile) -> std::int64_t {
       const auto key_tile = static_cast<std::int64_t>(tile);
       const std::int64_t split = key_tile % form_.splits, round = key_tile / form_.splits;
@@ -302,7 +301,7 @@ class Head {
   }
 
   void chain_parts() {
-    for (std::int64_t tile = 0; tile < tiles_of(x_.queries, form_.query_tile); ++tile) {
+    for (std::int64_t tile = 0; tile < formats::divided_up(x_.queries, form_.query_tile); ++tile) {
       const std::int64_t query = tile * form_.query_tile;
       const std::int64_t count = std::min<std::int64_t>(form_.query_tile, x_.queries - query);
       std::vector<std::size_t> order = arrivals(tile);

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "formats/support/whole_division.hpp"
+
 namespace guardbit::emulator::attention {
 namespace {
-
-std::int64_t tiles_of(std::int64_t length, std::int64_t tile) { return (length + tile - 1) / tile; }
 
 /// FlashAttention pads heads to these widths.
 int flash_width(std::int64_t width) {
@@ -32,13 +32,13 @@ int flash_split_tile(std::int64_t width) { return width <= 64 ? 256 : width <= 1
 /// counts two thread blocks on each.
 int flash_splits(const Problem& x, const operators::Machine& machine) {
   if (x.dropout.probability > 0) return 1;
-  const std::int64_t tiles = tiles_of(x.keys, flash_split_tile(x.width));
-  const std::int64_t blocks = x.batch * x.heads * tiles_of(x.queries, 64);
+  const std::int64_t tiles = formats::divided_up(x.keys, flash_split_tile(x.width));
+  const std::int64_t blocks = x.batch * x.heads * formats::divided_up(x.queries, 64);
   const std::int64_t places = 2 * std::int64_t{machine.multiprocessors};
   if (static_cast<float>(blocks) >= 0.8F * static_cast<float>(places)) return 1;
   const auto most = std::min({std::int64_t{128}, places, tiles});
   const auto differs = [&](std::int64_t n) {
-    return n == 1 || tiles_of(tiles, n) != tiles_of(tiles, n - 1);
+    return n == 1 || formats::divided_up(tiles, n) != formats::divided_up(tiles, n - 1);
   };
   const auto efficiency = [&](std::int64_t n) {
     if (!differs(n)) return 0.0F;
@@ -100,7 +100,7 @@ BackwardKernel flash_backward(const Problem& x, const operators::Machine& machin
                                  .dropout = DropoutOrder::flash}};
   if (is_deterministic) {
     kernel.form.query_sums = static_cast<int>(
-        tiles_of(machine.multiprocessors, std::max<std::int64_t>(1, x.batch * x.heads)));
+        formats::divided_up(machine.multiprocessors, std::max<std::int64_t>(1, x.batch * x.heads)));
   }
   return kernel;
 }
@@ -136,7 +136,8 @@ BackwardKernel efficient_backward(const Problem& x, bool is_deterministic) {
   BackwardForm& form = kernel.form;
   form.delta = {.threads = form.key_tile / 32, .descends = false};
   if (!is_deterministic) {
-    const std::int64_t tiles = tiles_of(x.keys, form.key_tile), heads = x.batch * x.heads;
+    const std::int64_t tiles = formats::divided_up(x.keys, form.key_tile),
+                       heads = x.batch * x.heads;
     std::int64_t splits = tiles;
     if (heads >= 256 && x.keys <= 2 * form.key_tile) splits = 1;
     if (width > 128 || !is_half) splits = std::min(splits, 200 / heads);

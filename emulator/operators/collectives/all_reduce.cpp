@@ -1,10 +1,13 @@
 #include "emulator/operators/collectives/all_reduce.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "emulator/functions/function_errors.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::operators {
 
@@ -25,92 +28,9 @@ std::uint64_t rounded(const Format& format, const Unrounded& x) {
   return formats::encode(format, x, formats::Rounding::nearest_even, overflow);
 }
 
-/// The larger one; a NaN gives way, and -0 is below +0.
-Value larger(const Value& x, const Value& y, bool smaller) {
-  if (x.kind == formats::Kind::nan) return y;
-  if (y.kind == formats::Kind::nan) return x;
-  const auto is_below = [](const Value& a, const Value& b) {
-    if (a.negative != b.negative) return a.negative;
-    const auto size = [](const Value& v) {
-      // Zero, finite numbers by exponent and significand, infinity.
-      const int top = v.kind == formats::Kind::finite
-                          ? v.exponent + formats::leading_bit(v.significand)
-                      : v.kind == formats::Kind::infinity ? 1 << 20
-                                                          : -(1 << 20);
-      return top;
-    };
-    const int p = size(a), q = size(b);
-    if (p != q) return (p < q) != a.negative;
-    if (a.kind != formats::Kind::finite) return false;
-    const int least = std::min(a.exponent, b.exponent);
-    const auto s = formats::uint128{a.significand} << (a.exponent - least),
-               t = formats::uint128{b.significand} << (b.exponent - least);
-    return s != t && (s < t) != a.negative;
-  };
-  return is_below(x, y) != smaller ? y : x;
-}
-
-/// A reduction as its steps: a rank's own value first, then the values of others.
-class Steps {
- public:
-  Steps(const Format& format, Reduction reduction, std::span<const std::uint64_t> codes)
-      : format_(format), reduction_(reduction), codes_(codes) {
-    // 1 / N, rounded into the format.
-    const Value one{formats::Kind::finite, false, 0, 1};
-    const Value ranks{formats::Kind::finite, false, 0, codes.size()};
-    share_ = formats::decode(format, rounded(format, formats::divide(one, ranks)));
-  }
-
-  std::uint64_t own(int rank) const {
-    const std::uint64_t code = codes_[static_cast<std::size_t>(rank)];
-    if (reduction_ != Reduction::average) return code;
-    return rounded(format_, formats::multiply(value_of(code), share_));
-  }
-
-  /// The partial result with another rank's own value.
-  std::uint64_t with_own(std::uint64_t partial, int rank) const {
-    const std::uint64_t code = codes_[static_cast<std::size_t>(rank)];
-    // FP8 is scaled by itself; the others scale and add in one step.
-    if (reduction_ == Reduction::average && formats::container_bits(format_) == 8)
-      return with(own(rank), partial);
-    if (reduction_ == Reduction::average)
-      return rounded(format_,
-                     formats::fused_multiply_add(value_of(code), share_, value_of(partial)));
-    return with(code, partial);
-  }
-
-  std::uint64_t with(std::uint64_t x, std::uint64_t y) const {
-    const Value a = value_of(x), b = value_of(y);
-    switch (reduction_) {
-      case Reduction::sum:
-      case Reduction::average:
-        return rounded(format_, formats::add(formats::exactly(a), formats::exactly(b)));
-      case Reduction::product: return rounded(format_, formats::multiply(a, b));
-      case Reduction::maximum:
-      case Reduction::minimum: break;
-    }
-    return rounded(format_, formats::exactly(larger(a, b, reduction_ == Reduction::minimum)));
-  }
-
-  std::uint64_t up_tree(const ReductionTree& tree, int rank) const {
-    const std::vector<int>& children = tree.children[static_cast<std::size_t>(rank)];
-    if (children.empty()) return own(rank);
-    std::uint64_t sum = with_own(up_tree(tree, children.front()), rank);
-    for (std::size_t i = 1; i < children.size(); ++i) sum = with(sum, up_tree(tree, children[i]));
-    return sum;
-  }
-
- private:
-  Value value_of(std::uint64_t code) const { return formats::decode(format_, code); }
-
-  const Format& format_;
-  Reduction reduction_;
-  std::span<const std::uint64_t> codes_;
-  Value share_;
-};
-
-std::int64_t rounded_up(std::int64_t x, std::int64_t multiple) {
-  return (x + multiple - 1) / multiple * multiple;
+/// In the order of numbers, -0 below +0.
+bool is_below(double x, double y) {
+  return x < y || (x == y && std::signbit(x) && !std::signbit(y));
 }
 
 /// Parent and children of a rank in the plain binary tree of ranks 0 … N-1: the lowest bit that is
@@ -164,24 +84,69 @@ bool knows_order(Reduction reduction, int ranks, const ReductionOrder& order) {
                              [](const std::vector<int>& list) { return list.size() < 2; });
 }
 
-std::uint64_t reduced(const Format& format, Reduction reduction,
-                      std::span<const std::uint64_t> codes, const ReductionOrder& order) {
-  const Steps steps(format, reduction, codes);
-  const auto ranks = static_cast<int>(codes.size());
-  if (order.kind == ReductionOrder::Kind::tree) {
-    const ReductionTree tree = reduction_tree(ranks, order.which);
-    return steps.up_tree(tree, tree.root);
-  }
-  std::uint64_t result = steps.own(order.which);
-  for (int k = 1; k < ranks; ++k) result = steps.with_own(result, (order.which + k) % ranks);
+OrderedReduction::OrderedReduction(const Format& format, Reduction reduction, int ranks,
+                                   const ReductionOrder& order)
+    : format_(format), reduction_(reduction), ranks_(ranks), order_(order) {
+  if (order.kind == ReductionOrder::Kind::tree) tree_ = reduction_tree(ranks, order.which);
+  if (reduction != Reduction::average) return;
+  const Value one{formats::Kind::finite, false, 0, 1};
+  const Value all{formats::Kind::finite, false, 0, static_cast<std::uint64_t>(ranks)};
+  share_ = formats::decode(format, rounded(format, formats::divide(one, all)));
+}
+
+std::uint64_t OrderedReduction::operator()(std::span<const std::uint64_t> codes) const {
+  if (order_.kind == ReductionOrder::Kind::tree) return up_tree(codes, tree_.root);
+  std::uint64_t result = own(codes, order_.which);
+  for (int k = 1; k < ranks_; ++k) result = with_own(result, codes, (order_.which + k) % ranks_);
   return result;
+}
+
+std::uint64_t OrderedReduction::own(std::span<const std::uint64_t> codes, int rank) const {
+  const std::uint64_t code = codes[static_cast<std::size_t>(rank)];
+  if (reduction_ != Reduction::average) return code;
+  return rounded(format_, formats::multiply(formats::decode(format_, code), share_));
+}
+
+std::uint64_t OrderedReduction::with_own(std::uint64_t partial,
+                                         std::span<const std::uint64_t> codes, int rank) const {
+  const std::uint64_t code = codes[static_cast<std::size_t>(rank)];
+  if (reduction_ != Reduction::average) return with(code, partial);
+  // FP8 is scaled by itself; the others scale and add in one step.
+  if (formats::container_bits(format_) == 8) return with(own(codes, rank), partial);
+  return rounded(format_, formats::fused_multiply_add(formats::decode(format_, code), share_,
+                                                      formats::decode(format_, partial)));
+}
+
+std::uint64_t OrderedReduction::with(std::uint64_t x, std::uint64_t y) const {
+  const Value a = formats::decode(format_, x), b = formats::decode(format_, y);
+  switch (reduction_) {
+    case Reduction::sum:
+    case Reduction::average:
+      return rounded(format_, formats::add(formats::exactly(a), formats::exactly(b)));
+    case Reduction::product: return rounded(format_, formats::multiply(a, b));
+    case Reduction::maximum:
+    case Reduction::minimum: break;
+  }
+  // A NaN gives way.
+  const double p = double_of(format_, x), q = double_of(format_, y);
+  const bool is_other =
+      std::isnan(p) || (!std::isnan(q) && is_below(p, q) != (reduction_ == Reduction::minimum));
+  return rounded(format_, formats::exactly(is_other ? b : a));
+}
+
+std::uint64_t OrderedReduction::up_tree(std::span<const std::uint64_t> codes, int rank) const {
+  const std::vector<int>& children = tree_.children[static_cast<std::size_t>(rank)];
+  if (children.empty()) return own(codes, rank);
+  std::uint64_t sum = with_own(up_tree(codes, children.front()), codes, rank);
+  for (std::size_t i = 1; i < children.size(); ++i) sum = with(sum, up_tree(codes, children[i]));
+  return sum;
 }
 
 std::vector<std::int64_t> channel_elements(std::int64_t elements, int element_bytes,
                                            bool low_latency, int most_channels) {
   const std::int64_t cell = (low_latency ? 2048 : 8192) / element_bytes;
-  const std::int64_t cells = rounded_up(elements, cell) / cell,
-                     each = rounded_up(cells, most_channels) / most_channels * cell;
+  const std::int64_t cells = formats::divided_up(elements, cell),
+                     each = formats::divided_up(cells, most_channels) * cell;
   std::vector<std::int64_t> channels;
   for (std::int64_t begin = 0; begin < elements; begin += each)
     channels.push_back(std::min(each, elements - begin));
@@ -213,7 +178,7 @@ std::vector<OrderedRun> runs_of(const AllReducePlan& plan) {
     while (begin < end) {
       // Chunks are whole vectors of 16 bytes.
       const std::int64_t left = end - begin, vector = 16 / plan.element_bytes;
-      std::int64_t chunk = rounded_up(rounded_up(left, plan.ranks) / plan.ranks, vector);
+      std::int64_t chunk = formats::rounded_up(formats::divided_up(left, plan.ranks), vector);
       if (plan.longest_chunk != 0) chunk = std::min(chunk, plan.longest_chunk);
       for (int c = 0; c < plan.ranks && begin < end; ++c) {
         const std::int64_t next = std::min(end, begin + chunk);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/codec.hpp"
 #include "formats/format.hpp"
 
 // What NCCL's all-reduce and reduce-scatter make of the tensors of several GPUs (ranks): the order
@@ -41,9 +42,31 @@ ReductionTree reduction_tree(int ranks, int which);
 /// Is the result of such an order known? Averages of trees with nodes of two children are not.
 bool knows_order(Reduction reduction, int ranks, const ReductionOrder& order);
 
-/// One element: `codes` has a code of each rank. NaNs are canonical; FP8 saturates, infinities too.
-std::uint64_t reduced(const formats::Format& format, Reduction reduction,
-                      std::span<const std::uint64_t> codes, const ReductionOrder& order);
+/// A reduction in one order. NaNs are canonical; FP8 saturates, infinities too.
+class OrderedReduction {
+ public:
+  OrderedReduction(const formats::Format& format, Reduction reduction, int ranks,
+                   const ReductionOrder& order);
+
+  /// One element, of which `codes` has a code of each rank.
+  std::uint64_t operator()(std::span<const std::uint64_t> codes) const;
+
+ private:
+  std::uint64_t own(std::span<const std::uint64_t> codes, int rank) const;
+  /// A partial result with a rank's own value.
+  std::uint64_t with_own(std::uint64_t partial, std::span<const std::uint64_t> codes,
+                         int rank) const;
+  std::uint64_t with(std::uint64_t x, std::uint64_t y) const;
+  std::uint64_t up_tree(std::span<const std::uint64_t> codes, int rank) const;
+
+  formats::Format format_;
+  Reduction reduction_;
+  int ranks_;
+  ReductionOrder order_;
+  ReductionTree tree_;
+  /// of averages: 1 / ranks, rounded into the format
+  formats::Value share_;
+};
 
 /// How NCCL cuts a tensor among channels, and a ring's channel among the ranks.
 struct AllReducePlan {

@@ -99,11 +99,6 @@ struct Avx512 : Vectors<64> {
   static Doubles less_offset(Doubles x, Longs mask) {
     return x - as<Doubles>(select_bits(mask, as<Longs>(x), fill<Longs>(std::uint64_t{1} << 51)));
   }
-  /// Byte n of every word.
-  static Words byte_of_words(Words x, int n) {
-    const Words lowest = x >> static_cast<std::uint32_t>(8 * n);
-    return n == 3 ? lowest : lowest & 0xFF;
-  }
 
   /// x and byte n of every word of y. VNNI.
   static Words plus_byte(Words x, Bytes y, int n) {

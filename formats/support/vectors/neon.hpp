@@ -70,10 +70,6 @@ struct Neon : Vectors<16> {
     const uint64x2_t half = vdupq_n_u64(std::uint64_t{1} << 51);
     return x - as<Doubles>(vbslq_u64(as<uint64x2_t>(mask), as<uint64x2_t>(x), half));
   }
-  static Words byte_of_words(Words x, int n) {
-    const Words lowest = x >> static_cast<std::uint32_t>(8 * n);
-    return n == 3 ? lowest : lowest & 0xFF;
-  }
 
   static Bytes bit_counts(Bytes x) { return as<Bytes>(vcntq_u8(as<uint8x16_t>(x))); }
   static Bytes bit_counts_of_nibbles(Bytes x) { return bit_counts(x); }

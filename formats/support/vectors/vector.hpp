@@ -31,6 +31,12 @@ struct Vectors {
   using Longs = Of<std::uint64_t>;
   using Floats = Of<float>;
   using Doubles = Of<double>;
+
+  /// Byte n of every word.
+  [[gnu::always_inline]] static Words byte_of_words(const Words& x, int n) {
+    const Words lowest = x >> static_cast<std::uint32_t>(8 * n);
+    return n == 3 ? lowest : lowest & 0xFF;
+  }
 };
 
 /// Four bytes, which are no vector of wider lanes.

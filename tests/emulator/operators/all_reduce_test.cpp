@@ -159,6 +159,7 @@ std::optional<Codes> computed(const Recorded& x, const formats::Format& f,
   for (ops::OrderedRun run : runs_of(x, elements, bytes)) {
     if (!ops::knows_order(op, x.ranks, run.order)) return std::nullopt;
     if (rotated_by != nullptr) run.order.which = (run.order.which + *rotated_by) % x.ranks;
+    const ops::OrderedReduction reduced(f, op, x.ranks, run.order);
     formats::parallel_for(static_cast<std::size_t>(run.end - run.begin), 4096, 0,
                           [&](std::size_t first, std::size_t last) {
                             Codes codes(inputs.size());
@@ -166,7 +167,7 @@ std::optional<Codes> computed(const Recorded& x, const formats::Format& f,
                               const std::size_t at = static_cast<std::size_t>(run.begin) + i;
                               for (std::size_t rank = 0; rank < inputs.size(); ++rank)
                                 codes[rank] = inputs[rank][at];
-                              results[at] = ops::reduced(f, op, codes, run.order);
+                              results[at] = reduced(codes);
                             }
                           });
   }
@@ -286,11 +287,11 @@ TEST_CASE("The search says what no ring or tree gives, and what two ranks cannot
   Codes sums(500), backwards(500);
   for (std::size_t i = 0; i < 500; ++i) {
     const Codes pair = {two[0][i], two[1][i]};
-    sums[i] = ops::reduced(f, Reduction::sum, pair, {});
+    sums[i] = ops::OrderedReduction(f, Reduction::sum, 2, {})(pair);
     // A ring that runs the other way.
     const Codes turned = {four[3][i], four[2][i], four[1][i], four[0][i]};
-    backwards[i] = ops::reduced(f, Reduction::sum, turned,
-                                {ReductionOrder::Kind::ring, static_cast<int>(i / 125)});
+    backwards[i] = ops::OrderedReduction(
+        f, Reduction::sum, 4, {ReductionOrder::Kind::ring, static_cast<int>(i / 125)})(turned);
   }
   const emulator::OperatorAnswer of_two = asked(f, two, sums);
   CHECK(of_two.explained());

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "formats/support/error.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/console/counted.hpp"
 
@@ -161,10 +162,11 @@ bool is_results_file(const std::string& path) {
   return begin.starts_with(std::string("{\"kind\":\"") + kind + "\",\"command\":");
 }
 
-MergedResults merged_results_of(const std::string& command, std::span<const std::string> files) {
+std::vector<Json> merged_results_of(const std::string& command,
+                                    std::span<const std::string> files) {
   const std::string where = command + " merge";
   if (files.empty()) throw Error(where, "no files");
-  MergedResults merged;
+  WorkDescription work;
   PieceResults results;
   std::map<std::size_t, std::string> file_of;
   Part part;
@@ -173,13 +175,13 @@ MergedResults merged_results_of(const std::string& command, std::span<const std:
     if (!content) throw no_results(file, "it has no complete line");
     if (content->work.command != command)
       throw Error(formats::printable(file), "has results of guardbit " + content->work.command);
-    if (file_of.empty() && results.empty() && merged.work.command.empty()) {
-      merged.work = content->work;
+    if (work.command.empty()) {
+      work = content->work;
       part = content->part;
-    } else if (content->work != merged.work) {
+    } else if (content->work != work) {
       throw Error(formats::printable(file), "has results of another work than " +
                                                 formats::printable(files.front()) + ": " +
-                                                difference_of(content->work, merged.work));
+                                                difference_of(content->work, work));
     }
     part.parts = std::max(part.parts, content->part.parts);
     for (auto& [piece, result] : content->results) {
@@ -188,24 +190,24 @@ MergedResults merged_results_of(const std::string& command, std::span<const std:
         file_of[piece] = file;
       else if (at->second != result)
         throw Error(formats::printable(file),
-                    "its result of " + formats::printable(merged.work.pieces[piece]) +
+                    "its result of " + formats::printable(work.pieces[piece]) +
                         " differs from that of " + formats::printable(file_of[piece]));
     }
   }
   std::set<int> missing;
-  for (std::size_t piece = 0; piece < merged.work.pieces.size(); ++piece)
+  for (std::size_t piece = 0; piece < work.pieces.size(); ++piece)
     if (!results.contains(piece))
       missing.insert(static_cast<int>(piece % static_cast<std::size_t>(part.parts)) + 1);
   if (!missing.empty()) {
-    std::string list;
-    for (const int number : missing)
-      list += (list.empty() ? "" : ", ") + text_of({number, part.parts});
-    throw Error(where, std::to_string(merged.work.pieces.size() - results.size()) + " of " +
-                           counted(merged.work.pieces.size(), "result") + " missing: run --part " +
-                           list + " again (with its --results it goes on)");
+    const auto part_text = [&](int number) { return text_of({number, part.parts}); };
+    throw Error(where, std::to_string(work.pieces.size() - results.size()) + " of " +
+                           counted(work.pieces.size(), "result") + " missing: run --part " +
+                           formats::joined(missing, ", ", part_text) +
+                           " again (with its --results it goes on)");
   }
-  for (auto& [piece, result] : results) merged.results.push_back(std::move(result));
-  return merged;
+  std::vector<Json> list;
+  for (auto& [piece, result] : results) list.push_back(std::move(result));
+  return list;
 }
 
 }  // namespace guardbit::tools

@@ -58,15 +58,10 @@ class ResultsFile {
 /// Is that what ResultsFile writes?
 bool is_results_file(const std::string& path);
 
-/// What files of one work hold together, in whatever order they come.
-struct MergedResults {
-  WorkDescription work;
-  /// of every piece
-  std::vector<nlohmann::ordered_json> results;
-};
-
-/// formats::Error where the files are of different work, differ in the result of a piece, or leave
+/// The results of every piece that files of one work hold together, in whatever order the files
+/// come. formats::Error where they are of different work, differ in the result of a piece, or leave
 /// pieces out, whose parts it names.
-MergedResults merged_results_of(const std::string& command, std::span<const std::string> files);
+std::vector<nlohmann::ordered_json> merged_results_of(const std::string& command,
+                                                      std::span<const std::string> files);
 
 }  // namespace guardbit::tools

@@ -41,7 +41,6 @@ struct TileCopy {
 };
 
 /// The direction of rounding that tiles need of the thread, while it lives.
-template <class Isa>
 struct TileRounding {
   TileRounding() { std::fesetround(FE_TOWARDZERO); }
   TileRounding(const TileRounding&) = delete;
@@ -128,7 +127,7 @@ class Product {
       };
       if (begins) convert(true);
       {
-        const TileRounding<typename Lanes::Set> rounding;
+        const TileRounding rounding;
         while (at.panel < last) {
           TileOperands x = coming;
           const bool is_general = coming_is_general;

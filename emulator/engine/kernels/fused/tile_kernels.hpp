@@ -7,15 +7,11 @@
 
 namespace guardbit::emulator::fused {
 
-/// FP64's lanes; in pairs where the thread's direction of rounding counts for all.
-template <class Isa>
-using Fp64 = Fp64Pairs<Isa>;
-
 template <class Isa>
 bool has_tile(const FusedInstruction& instruction) {
   return instruction.lane == LaneType::fp32
              ? tile_functions<Fp32Lanes<Isa>>(instruction).normal != nullptr
-             : tile_functions<Fp64<Isa>>(instruction).normal != nullptr;
+             : tile_functions<Fp64Pairs<Isa>>(instruction).normal != nullptr;
 }
 
 template <class Isa>
@@ -24,7 +20,7 @@ void multiply_by_tiles(const FusedInstruction& instruction, const MatrixProduct&
   if (instruction.lane == LaneType::fp32) {
     multiply<Fp32Lanes<Isa>>(instruction, product, threads);
   } else {
-    multiply<Fp64<Isa>>(instruction, product, threads);
+    multiply<Fp64Pairs<Isa>>(instruction, product, threads);
   }
 }
 
