@@ -84,6 +84,32 @@ TEST_CASE("Parts of a replay are put together to the bytes of one process", "[di
   CHECK(read_text(folder.path("page")) == read_text(folder.path("one")));
 }
 
+TEST_CASE("Damaged results of a replay are refused in one line", "[division]") {
+  const TemporaryFolder folder;
+  const std::string kept = folder.path("kept"), damaged = folder.path("damaged");
+  const Words files = captures_of("operators", {"pointwise.safetensors"});
+  REQUIRE(run_command(joined(joined({"replay"}, files), {"--results", kept})).status == 0);
+  const std::string whole = read_text(kept);
+  const std::pair<std::string, std::string> damages[] = {
+      {"\"status\":\"exact\"", "\"status\":\"good\""},
+      {"\"ops\":[", "\"ops\":[\"another\","},
+      {"\"piece\":0", "\"piece\":1e30"},
+      {"\"piece\":0", "\"piece\":1"},
+      {"\"part\":1", "\"part\":5"},
+      {"\"calls\":[{", "\"calls\":[7,{"}};
+  for (const auto& [from, to] : damages) {
+    CAPTURE(to);
+    std::string text = whole;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    write_text(damaged, text.replace(at, from.size(), to));
+    const CommandResult result = run_command({"replay", "merge", damaged});
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(is_one_error_line(result.error));
+  }
+}
+
 TEST_CASE("Parts of explanations are put together, with those that cannot be read", "[division]") {
   const TemporaryFolder folder;
   write_text(folder.path("bad.safetensors"), "nonsense");

@@ -19,6 +19,8 @@ using emulator::replay::Status;
 using emulator::replay::Summary;
 using Json = nlohmann::ordered_json;
 
+constexpr const char* where = "replay merge";
+
 Json packed(const CallResult& call) {
   Json j = {{"status", formats::word_of(call.status)},
             {"outputs", call.outputs},
@@ -37,7 +39,7 @@ Json packed(const CallResult& call) {
 
 CallResult call_of(const Json& j) {
   CallResult call;
-  call.status = *formats::find_word<Status>(j.at("status").get<std::string>());
+  call.status = formats::require_word<Status>("status", j.at("status").get<std::string>(), where);
   call.outputs = j.at("outputs");
   call.mismatches = j.at("mismatches");
   call.outputs_exact = j.at("outputs_exact");
@@ -47,7 +49,7 @@ CallResult call_of(const Json& j) {
   const Json& first = j["first"];
   call.first =
       FirstDifference{first.at("result"), first.at("index"), first.at("expected"), first.at("got"),
-                      formats::require_format(first.at("type").get<std::string>(), "replay merge")};
+                      formats::require_format(first.at("type").get<std::string>(), where)};
   return call;
 }
 
@@ -78,9 +80,11 @@ ReplayOutcome replay_outcome_of(const Json& json) {
       file.replay.calls.push_back(call_of(j));
       file.replay.summary.add(file.replay.calls.back());
     }
-    add_plans(json.at("plans"), "replay merge", outcome.found);
+    if (file.ops.size() != file.replay.calls.size())
+      throw formats::Error(where, "a result has another number of names than of calls");
+    add_plans(json.at("plans"), where, outcome.found);
   } catch (const nlohmann::json::exception&) {
-    throw formats::Error("replay merge", "a result is not what guardbit writes");
+    throw formats::Error(where, "a result is not what guardbit writes");
   }
   return outcome;
 }

@@ -56,13 +56,14 @@ std::optional<Content> parsed(const std::string& path, const std::string& text) 
       if (line.at("kind") != kind) throw no_results(path, "it is of another kind");
       content.work = {line.at("command").get<std::string>(),
                       line.at("pieces").get<std::vector<std::string>>(), line.at("question")};
-      content.part = part_of(std::to_string(line.at("part").get<int>()) + "/" +
-                             std::to_string(line.at("parts").get<int>()));
+      content.part = {line.at("part").get<int>(), line.at("parts").get<int>()};
+      if (content.part.part < 1 || content.part.part > content.part.parts)
+        throw no_results(path, text_of(content.part) + " is no part");
     } else {
-      const auto piece = line.at("piece").get<std::size_t>();
-      if (piece >= content.work.pieces.size())
-        throw no_results(path, "it has no piece " + std::to_string(piece));
-      content.results[piece] = line.at("result");
+      const Json& piece = line.at("piece");
+      if (!piece.is_number_unsigned() || piece >= content.work.pieces.size())
+        throw no_results(path, "it has no piece " + line_of(piece));
+      content.results[piece.get<std::size_t>()] = line.at("result");
     }
     is_first = false;
     begin = content.bytes = end + 1;
