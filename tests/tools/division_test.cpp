@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -107,6 +108,29 @@ TEST_CASE("Damaged results of a replay are refused in one line", "[division]") {
     CHECK(result.status == 2);
     CHECK(result.out.empty());
     CHECK(is_one_error_line(result.error));
+  }
+}
+
+TEST_CASE("Kept results of another shape are refused in one line", "[division]") {
+  const TemporaryFolder folder;
+  const std::string kept = folder.path("kept"), damaged = folder.path("damaged");
+  for (const Words& command :
+       {joined({"trace"}, five_traces()),
+        joined({"explain"}, captures_of("gemm", {"mm_fp32_33x17x100.safetensors"})),
+        Words{"experiment", "run", "E01", "E02", "--quick"}}) {
+    CAPTURE(command[0]);
+    std::filesystem::remove(kept);
+    REQUIRE(run_command(joined(command, {"--results", kept})).status == 0);
+    std::string text = read_text(kept);
+    const std::size_t at = text.find("\"result\":{");
+    REQUIRE(at != std::string::npos);
+    text.insert(text.find('\n', at), "}");
+    text.insert(at + 9, "{\"x\":");
+    write_text(damaged, text);
+    const CommandResult result = run_command({command[0], "merge", damaged});
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    CHECK_THAT(result.error, contains_text("not what guardbit writes"));
   }
 }
 

@@ -215,13 +215,14 @@ class Session {
     ordered_json all = ordered_json::array();
     Table summary("llllr");
     summary.add({"name", "question", "verdict", "why", "seconds"});
-    for (const ordered_json& x : results) {
+    const auto add = [&](const ordered_json& x) {
       const ordered_json& result = x.at("result");
       all.push_back(result);
       summary.add({result.at("name").get<std::string>(), result.at("question").get<std::string>(),
                    result.at("verdict").get<std::string>(), x.at("why").get<std::string>(),
                    number(result.at("seconds").get<double>(), "%.2f")});
-    }
+    };
+    for (const ordered_json& x : results) of_kept_results("experiment", [&] { add(x); });
     if (options.json)
       print_json({{"experiments", all}});
     else

@@ -135,6 +135,16 @@ class Report {
   explicit Report(bool json) : json_(json) {}
 
   void add(const ordered_json& file) {
+    of_kept_results("explain", [&] { report(file); });
+  }
+  int finish() const {
+    if (json_) print_json({{"files", list_}});
+    if (has_failed_) return exit_bad_input;
+    return all_ ? 0 : exit_mismatch;
+  }
+
+ private:
+  void report(const ordered_json& file) {
     if (file.contains("error")) {
       has_failed_ = true;
       say(file["error"].get<std::string>());
@@ -150,13 +160,7 @@ class Report {
                 << file.at("text").get<std::string>();
     }
   }
-  int finish() const {
-    if (json_) print_json({{"files", list_}});
-    if (has_failed_) return exit_bad_input;
-    return all_ ? 0 : exit_mismatch;
-  }
 
- private:
   bool json_, all_ = true, has_failed_ = false;
   ordered_json list_ = ordered_json::array();
 };

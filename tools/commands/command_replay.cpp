@@ -165,7 +165,8 @@ int compare_recordings(const ReplayOptions& options, PlanBook& book) {
 int report_all(const ReplayOptions& options, const PlanBook& known,
                const std::vector<nlohmann::ordered_json>& outcomes) {
   Report report(options);
-  for (const nlohmann::ordered_json& outcome : outcomes) report.add(replay_outcome_of(outcome));
+  for (const nlohmann::ordered_json& outcome : outcomes)
+    report.add(of_kept_results("replay", [&] { return replay_outcome_of(outcome); }));
   return report.finish(known);
 }
 

@@ -17,7 +17,7 @@ struct ReplayOutcome {
 };
 
 nlohmann::ordered_json to_json(const ReplayOutcome& outcome);
-/// formats::Error for what to_json did not make.
+/// formats::Error or a JSON exception for what to_json did not make.
 ReplayOutcome replay_outcome_of(const nlohmann::ordered_json& json);
 
 }  // namespace guardbit::tools

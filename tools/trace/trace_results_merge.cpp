@@ -6,6 +6,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/console/division/results_file.hpp"
 #include "tools/console/read_json.hpp"
 #include "tools/trace/trace_results.hpp"
 
@@ -215,7 +216,7 @@ TraceResults joined_results(const std::vector<nlohmann::ordered_json>& files) {
   TraceResults all;
   bool is_first = true;
   for (const nlohmann::ordered_json& file : files) {
-    TraceResults one = results_of(json(file));
+    TraceResults one = of_kept_results("trace", [&] { return results_of(json(file)); });
     if (is_first) {
       all = std::move(one);
     } else {

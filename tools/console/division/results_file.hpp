@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/support/error.hpp"
 #include "tools/console/division/part.hpp"
 
 // Results of pieces of work, kept in a file as soon as each is there: a line of JSON that says what
@@ -57,6 +58,16 @@ class ResultsFile {
 
 /// Is that what ResultsFile writes?
 bool is_results_file(const std::string& path);
+
+/// What `use` makes of kept results. formats::Error of the command where they have another shape.
+template <class Use>
+auto of_kept_results(const std::string& command, const Use& use) {
+  try {
+    return use();
+  } catch (const nlohmann::json::exception&) {
+    throw formats::Error(command, "a kept result is not what guardbit writes");
+  }
+}
 
 /// The results of every piece that files of one work hold together, in whatever order the files
 /// come. formats::Error where they are of different work, differ in the result of a piece, or leave
