@@ -14,7 +14,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # The reference, in the order in which one meets the functions.
 REFERENCE = (
     ("Formats", ("cast", "quantize", "dequantize", "Blocks", "Codes")),
-    ("Products", ("matmul", "conv", "run", "plan_of")),
+    ("Products", ("matmul", "conv", "run", "plan", "plan_of", "CallPlan")),
     ("Functions of every element", ("function", "functions")),
     ("What is said of results", ("explain", "compare", "verify", "probe", "Explanation", "Comparison", "Verification", "Probe")),
     ("Recorded tensors", ("trace", "Trace", "recipes.compare", "recipes.RecipeComparison", "scaler.replay", "scaler.schedule", "scaler.Replay")),
