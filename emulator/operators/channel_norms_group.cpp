@@ -29,7 +29,7 @@ struct Sizes {
   std::size_t batch, channels, image, groups;
   std::size_t in_group() const { return channels / groups; }
 };
-Sizes sizes_of(const Tensor& input, std::int64_t groups) {
+Sizes group_sizes_of(const Tensor& input, std::int64_t groups) {
   if (groups < 1 || input.rank() < 2 || input.shape[1] % groups != 0)
     throw UnknownShape{"groups that do not divide the channels"};
   Sizes sizes{static_cast<std::size_t>(input.shape[0]), static_cast<std::size_t>(input.shape[1]), 1,
@@ -44,7 +44,7 @@ Sizes sizes_of(const Tensor& input, std::int64_t groups) {
 
 ChannelNormResult group_norm(const Tensor& input, const Tensor* weight, const Tensor* bias,
                              std::int64_t groups, double epsilon) {
-  const Sizes sizes = sizes_of(input, groups);
+  const Sizes sizes = group_sizes_of(input, groups);
   const NumberView numbers(input);
   const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
   const std::vector<float> biases = bias == nullptr ? std::vector<float>{} : numbers_of(*bias);
@@ -81,7 +81,7 @@ ChannelNormResult group_norm(const Tensor& input, const Tensor* weight, const Te
 ChannelNormGradients group_norm_gradients(const Tensor& gradient, const Tensor& input,
                                           const Tensor& mean, const Tensor& reciprocal,
                                           const Tensor* weight, std::int64_t groups) {
-  const Sizes sizes = sizes_of(input, groups);
+  const Sizes sizes = group_sizes_of(input, groups);
   if (sizes.batch > 128)
     throw UnknownShape{"group_norm's gradient of more than 128 images, not measured"};
   const NumberView gradients(gradient), numbers(input), means(mean), reciprocals(reciprocal);

@@ -17,7 +17,7 @@
 namespace guardbit::emulator::operators {
 namespace {
 
-constexpr std::int64_t block_threads = 256, words_of_block = 4;
+constexpr std::int64_t draw_threads = 256, words_of_block = 4;
 
 using Words = std::array<std::uint32_t, 4>;
 
@@ -33,8 +33,8 @@ Words words_of(const GeneratorState& state, std::int64_t thread, std::int64_t bl
 
 std::int64_t threads_of(std::int64_t count, const Machine& machine) {
   const std::int64_t most =
-      std::int64_t{machine.multiprocessors} * (machine.threads_per_multiprocessor / block_threads);
-  return block_threads * std::min(formats::divided_up(count, block_threads), most);
+      std::int64_t{machine.multiprocessors} * (machine.threads_per_multiprocessor / draw_threads);
+  return draw_threads * std::min(formats::divided_up(count, draw_threads), most);
 }
 
 /// (word + 1/2) 2^-32, in (0, 1].

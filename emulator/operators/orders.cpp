@@ -57,7 +57,7 @@ struct Rows {
   std::size_t at(std::int64_t row, std::int64_t i) const { return at(row, i, size); }
 };
 
-Rows rows_of(const Tensor& input, std::size_t d) {
+Rows rows_along(const Tensor& input, std::size_t d) {
   Rows rows{.size = input.rank() == 0 ? 1 : input.shape[d], .inner = 1, .count = 0};
   for (std::size_t i = d + 1; i < input.shape.size(); ++i) rows.inner *= input.shape[i];
   rows.count = rows.size == 0 ? 0 : input.count() / rows.size;
@@ -175,7 +175,7 @@ std::optional<std::int64_t> told_place(const std::vector<std::uint64_t>& values,
 }  // namespace
 
 Ordered sorted(const Tensor& input, std::int64_t dimension, bool is_descending, bool is_stable) {
-  const Rows rows = rows_of(input, dimension_of(input, dimension));
+  const Rows rows = rows_along(input, dimension_of(input, dimension));
   const Keys keys = keys_of(input);
   Picked picked(input, rows, rows.size);
   for (std::int64_t r = 0; r < rows.count; ++r) {
@@ -192,7 +192,7 @@ Ordered sorted(const Tensor& input, std::int64_t dimension, bool is_descending, 
 Ordered chosen(const Tensor& input, std::int64_t count, std::int64_t dimension, bool is_greatest,
                bool is_sorted) {
   const auto d = dimension_of(input, dimension);
-  const Rows rows = rows_of(input, d);
+  const Rows rows = rows_along(input, d);
   if (count < 0 || count > rows.size) throw UnknownShape{"more elements than there are"};
   const Keys keys = keys_of(input);
   Picked picked(input, rows, count);
@@ -220,7 +220,7 @@ Ordered chosen(const Tensor& input, std::int64_t count, std::int64_t dimension, 
 Ordered at_place(const Tensor& input, std::int64_t dimension, bool keeps_dimension, Place place,
                  std::int64_t k) {
   const auto d = dimension_of(input, dimension);
-  const Rows rows = rows_of(input, d);
+  const Rows rows = rows_along(input, d);
   const Keys keys = keys_of(input);
   Picked picked(input, rows, 1);
   bool is_told = true;

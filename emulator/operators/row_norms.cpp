@@ -17,7 +17,7 @@
 namespace guardbit::emulator::operators {
 namespace {
 
-constexpr std::size_t vector_threads = 128, block_threads = 512, vector = 4;
+constexpr std::size_t vector_threads = 128, row_threads = 512, vector = 4;
 
 /// Welford with a reciprocal in place of the division, as the kernel of vectors has it.
 struct VectorWelford {
@@ -94,9 +94,9 @@ float squares_of_vectors(std::span<const float> row) {
 }
 
 Moments moments_of_block(std::span<const float> row) {
-  std::vector<Moments> all(block_threads);
+  std::vector<Moments> all(row_threads);
   for (std::size_t i = 0; i < row.size(); ++i)
-    all[i % block_threads] = Welford::reduced(all[i % block_threads], row[i], 0);
+    all[i % row_threads] = Welford::reduced(all[i % row_threads], row[i], 0);
   return two_stages(std::span(all), Moments{}, Welford::combined);
 }
 
@@ -168,7 +168,7 @@ Normalise normaliser(const Affine& affine) {
 struct Sizes {
   std::size_t rows = 1, size = 1;
 };
-Sizes sizes_of(const Tensor& input, std::size_t normalised_dimensions) {
+Sizes row_sizes_of(const Tensor& input, std::size_t normalised_dimensions) {
   if (normalised_dimensions < 1 || normalised_dimensions > input.shape.size())
     throw UnknownShape{std::to_string(normalised_dimensions) + " dimensions of " +
                        std::to_string(input.shape.size()) + " that are normalised"};
@@ -328,7 +328,7 @@ std::string ColumnShape::text() const {
 
 RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
                        const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
-  const auto sizes = sizes_of(input, normalised_dimensions);
+  const auto sizes = row_sizes_of(input, normalised_dimensions);
   const std::size_t rows = sizes.rows, size = sizes.size;
   for (const Tensor* of_columns : {weight, bias}) require_count(of_columns, size);
   constexpr std::size_t most_exact_count = std::size_t{1} << 24;
@@ -370,7 +370,7 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
                                     const Tensor& reciprocal, const Tensor* weight,
                                     bool wants_columns, int threads,
                                     const std::optional<ColumnShape>& columns) {
-  const auto sizes = sizes_of(input, normalised_dimensions);
+  const auto sizes = row_sizes_of(input, normalised_dimensions);
   const std::size_t rows = sizes.rows, size = sizes.size;
   require_count(&gradient, rows * size);
   require_count(weight, size);

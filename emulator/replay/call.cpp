@@ -55,6 +55,13 @@ std::vector<const Tensor*> tensors_of(const Value& value) {
   return all;
 }
 
+std::string Call::base_name() const {
+  std::string name = op.substr(op.find('.') + 1);
+  name = name.substr(0, name.find('.'));
+  if (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
 const Value* Call::find(std::size_t position, std::string_view name) const {
   const Value* value = nullptr;
   if (const auto found = kwargs.find(std::string(name)); found != kwargs.end()) {

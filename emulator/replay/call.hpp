@@ -51,6 +51,11 @@ struct Call {
   /// the library's settings that are others from here on, by name
   std::map<std::string, std::string> changed_flags;
 
+  /// The operator's name alone: add of aten.add_.Tensor.
+  std::string base_name() const;
+  /// Its name ends with an underscore.
+  bool is_in_place() const { return op.find("_.") != std::string::npos; }
+
   /// The argument of that position or name; null where it is absent, None too.
   const Value* find(std::size_t position, std::string_view name) const;
 

@@ -346,7 +346,7 @@ Answer cudnn_backward(const Call& call, Context& context) {
                   context);
 }
 
-constexpr std::array handlers = {
+constexpr std::array attention_handlers = {
     Handler{"aten._scaled_dot_product_flash_attention", flash},
     Handler{"aten._scaled_dot_product_flash_attention_backward", flash_backward},
     Handler{"aten._scaled_dot_product_efficient_attention", efficient},
@@ -357,6 +357,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> attention_calls() { return handlers; }
+std::span<const Handler> attention_calls() { return attention_handlers; }
 
 }  // namespace guardbit::emulator::replay

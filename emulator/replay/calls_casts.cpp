@@ -24,13 +24,13 @@ Answer copy(const Call& call, Context&) {
   return cast(source, target.type);
 }
 
-constexpr std::array handlers = {
+constexpr std::array cast_handlers = {
     Handler{"aten._to_copy", to_copy},
     Handler{"aten.copy_", copy},
 };
 
 }  // namespace
 
-std::span<const Handler> cast_calls() { return handlers; }
+std::span<const Handler> cast_calls() { return cast_handlers; }
 
 }  // namespace guardbit::emulator::replay

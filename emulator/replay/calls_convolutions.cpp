@@ -284,13 +284,13 @@ Answer convolution_backward(const Call& call, Context& context) {
   return answer;
 }
 
-constexpr std::array handlers = {
+constexpr std::array convolution_handlers = {
     Handler{"aten.convolution", convolution},
     Handler{"aten.convolution_backward", convolution_backward},
 };
 
 }  // namespace
 
-std::span<const Handler> convolution_calls() { return handlers; }
+std::span<const Handler> convolution_calls() { return convolution_handlers; }
 
 }  // namespace guardbit::emulator::replay

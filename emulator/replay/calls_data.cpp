@@ -9,7 +9,6 @@
 namespace guardbit::emulator::replay {
 namespace {
 
-Answer moves(const Call&, Context&) { return moves_data(); }
 Answer draws(const Call&, Context&) {
   return moves_data("draws of a generator that is not recorded");
 }
@@ -48,7 +47,7 @@ Answer is_in(const Call& call, Context&) {
                   "integers: exact");
 }
 
-constexpr std::array handlers = {
+constexpr std::array data_handlers = {
     Handler{"aten._index_put_impl_", puts},
     Handler{"aten._local_scalar_dense", moves},
     Handler{"aten._unsafe_index_put", puts},
@@ -130,6 +129,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> data_calls() { return handlers; }
+std::span<const Handler> data_calls() { return data_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -19,7 +19,7 @@ std::optional<ops::Draws> draws_of(const Call& call, const Context& context) {
 }
 Answer not_recorded() { return moves_data("draws of a generator whose state is not recorded"); }
 
-constexpr std::string_view how = "Philox 4x32-10, a stream for each thread";
+constexpr std::string_view how_drawn = "Philox 4x32-10, a stream for each thread";
 
 enum class Distribution : std::uint8_t { uniform, normal, exponential, bernoulli };
 
@@ -29,7 +29,7 @@ struct Numbers {
 };
 
 Answer drawn(std::optional<Tensor> result, std::int64_t count, const Context& context) {
-  Answer answer = computed({std::move(result)}, std::string(how));
+  Answer answer = computed({std::move(result)}, std::string(how_drawn));
   answer.drawn = ops::increment_of_draws(count, context.machine);
   return answer;
 }
@@ -122,7 +122,8 @@ constexpr std::uint64_t drawn_by_bernoulli = 12;
 Answer bernoulli(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  Answer answer = computed({ops::bernoulli(call.tensor(0, "self"), *draws)}, std::string(how));
+  Answer answer =
+      computed({ops::bernoulli(call.tensor(0, "self"), *draws)}, std::string(how_drawn));
   answer.drawn = drawn_by_bernoulli;
   return answer;
 }
@@ -132,13 +133,13 @@ Answer dropout(const Call& call, Context& context) {
   if (!draws) return not_recorded();
   const Tensor& input = call.tensor(0, "input");
   ops::Dropped all = ops::dropout(input, call.number(1, "p"), *draws);
-  Answer answer = computed({std::move(all.output), std::move(all.mask)}, std::string(how));
+  Answer answer = computed({std::move(all.output), std::move(all.mask)}, std::string(how_drawn));
   answer.drawn = ops::increment_of_dropout(input.count(), context.machine);
   return answer;
 }
 
 /// What another operator gives for these operands.
-Tensor result_of(std::string op, List args, Context& context) {
+Tensor drawn_by(std::string op, List args, Context& context) {
   Call call;
   call.op = std::move(op);
   call.args = std::move(args);
@@ -158,9 +159,9 @@ Answer multinomial(const Call& call, Context& context) {
   if (!ops::is_working_type(weights.type)) return unmodelled("a type without a model");
   const Tensor numbers =
       ops::from_memory_order(weights, ops::exponential(weights.type, weights.shape, 1, *draws));
-  const Tensor ratios = result_of("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
-  return drawn(result_of("aten.argmax.default",
-                         {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context),
+  const Tensor ratios = drawn_by("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
+  return drawn(drawn_by("aten.argmax.default",
+                        {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context),
                weights.count(), context);
 }
 
@@ -172,7 +173,7 @@ Answer dropout_gradient(const Call& call, Context&) {
       "(mask dy) scale");
 }
 
-constexpr std::array handlers = {
+constexpr std::array draw_handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
     Handler{"aten.bernoulli_.float", filled_with_choices},
     Handler{"aten.exponential_.default", filled_exponentially},
@@ -192,6 +193,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> draw_calls() { return handlers; }
+std::span<const Handler> draw_calls() { return draw_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -8,17 +8,6 @@
 namespace guardbit::emulator::replay {
 namespace {
 
-/// aten._foreach_add_.List: add
-std::string base_name(const Call& call) {
-  constexpr std::string_view prefix = "aten._foreach_";
-  std::string name = call.op.substr(prefix.size());
-  name = name.substr(0, name.find('.'));
-  if (name.ends_with('_')) name.pop_back();
-  return name;
-}
-
-bool is_in_place(const Call& call) { return call.op.find("_.") != std::string::npos; }
-
 /// The part of an argument that belongs to the tensor of that number: of a list or of a tensor of
 /// numbers its element, else the argument itself.
 Value part_of(const Value& argument, std::size_t number, std::size_t count) {
@@ -53,8 +42,8 @@ void make_unit_nans(Tensor& tensor) {
 }
 
 Answer each_tensor(const Call& call, Context& context) {
-  const std::string name = base_name(call);
-  const std::string op = "aten." + name + (is_in_place(call) ? "_.default" : ".default");
+  const std::string name = call.base_name().substr(std::string_view("_foreach_").size());
+  const std::string op = "aten." + name + (call.is_in_place() ? "_.default" : ".default");
   const Handler* handler = find_handler(op);
   if (handler == nullptr) return unmodelled("no model of this operator");
   const std::vector<Tensor> tensors = call.tensors(0, "self");
@@ -77,13 +66,11 @@ Answer each_tensor(const Call& call, Context& context) {
     if (name == "maximum" || name == "minimum") make_unit_nans(*answer.results.back());
     answer.plan = "each: " + of_one.plan;
   }
-  if (is_in_place(call)) answer.changed = {"self"};
+  if (call.is_in_place()) answer.changed = {"self"};
   return answer;
 }
 
-Answer moves(const Call&, Context&) { return moves_data(); }
-
-constexpr std::array handlers = {
+constexpr std::array foreach_handlers = {
     Handler{"aten._foreach_abs", each_tensor},
     Handler{"aten._foreach_abs_", each_tensor},
     Handler{"aten._foreach_add", each_tensor},
@@ -135,6 +122,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> foreach_calls() { return handlers; }
+std::span<const Handler> foreach_calls() { return foreach_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -75,10 +75,9 @@ Answer glu_gradient(const Call& call, Context& context) {
   return computed({halves.joined(input, of_x, of_gate)}, "s dy; (((1 - s) s) dy) x");
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 /// The range that logits are kept in, and what a gradient is outside of it.
 ops::Parameters range_of(const Call& call, std::size_t position, bool is_gradient) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
   ops::Parameters parameters{.numbers = {}, .type = call.tensor(0, "self").type};
   const double eps = call.find(position, "eps") == nullptr ? -1 : call.number(position, "eps");
   if (eps < 0) {
@@ -106,7 +105,7 @@ Answer logit_gradient(const Call& call, Context& context) {
                   "dy / (x (1 - x))");
 }
 
-constexpr std::array handlers = {
+constexpr std::array gate_handlers = {
     Handler{"aten.glu", glu},
     Handler{"aten.glu_backward", glu_gradient},
     Handler{"aten.logit", logit},
@@ -115,6 +114,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> gate_calls() { return handlers; }
+std::span<const Handler> gate_calls() { return gate_handlers; }
 
 }  // namespace guardbit::emulator::replay

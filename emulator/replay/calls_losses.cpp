@@ -6,7 +6,7 @@ namespace guardbit::emulator::replay {
 namespace {
 
 namespace ops = operators;
-using Kind = ops::ElementLoss::Kind;
+using LossKind = ops::ElementLoss::Kind;
 
 ops::LossReduction reduction_of(const Call& call, std::size_t position) {
   const std::int64_t number = call.integer(position, "reduction", 1);
@@ -35,33 +35,33 @@ Answer gradient(const Call& call, const ops::ElementLoss& loss) {
 }
 
 Answer squared(const Call& call, Context& context) {
-  return loss(call, context, {.kind = Kind::squared}, 2);
+  return loss(call, context, {.kind = LossKind::squared}, 2);
 }
 Answer smooth(const Call& call, Context& context) {
-  return loss(call, context, {.kind = Kind::smooth, .width = call.number(3, "beta", 1)}, 2);
+  return loss(call, context, {.kind = LossKind::smooth, .width = call.number(3, "beta", 1)}, 2);
 }
 Answer huber(const Call& call, Context& context) {
-  return loss(call, context, {.kind = Kind::huber, .width = call.number(3, "delta", 1)}, 2);
+  return loss(call, context, {.kind = LossKind::huber, .width = call.number(3, "delta", 1)}, 2);
 }
 Answer cross_entropy(const Call& call, Context& context) {
   return loss(call, context,
-              {.kind = Kind::cross_entropy, .weight = call.optional_tensor(2, "weight")}, 3);
+              {.kind = LossKind::cross_entropy, .weight = call.optional_tensor(2, "weight")}, 3);
 }
 Answer logits(const Call& call, Context& context) {
   return loss(call, context,
-              {.kind = Kind::logits,
+              {.kind = LossKind::logits,
                .weight = call.optional_tensor(2, "weight"),
                .positive_weight = call.optional_tensor(3, "pos_weight")},
               4);
 }
 Answer squared_gradient(const Call& call, Context&) {
-  return gradient(call, {.kind = Kind::squared});
+  return gradient(call, {.kind = LossKind::squared});
 }
 Answer smooth_gradient(const Call& call, Context&) {
-  return gradient(call, {.kind = Kind::smooth, .width = call.number(4, "beta")});
+  return gradient(call, {.kind = LossKind::smooth, .width = call.number(4, "beta")});
 }
 Answer huber_gradient(const Call& call, Context&) {
-  return gradient(call, {.kind = Kind::huber, .width = call.number(4, "delta")});
+  return gradient(call, {.kind = LossKind::huber, .width = call.number(4, "delta")});
 }
 
 Answer likelihood(const Call& call, Context&) {
@@ -103,7 +103,7 @@ Answer likelihood_of_images_gradient(const Call& call, Context&) {
       "one element a pixel");
 }
 
-constexpr std::array handlers = {
+constexpr std::array loss_handlers = {
     Handler{"aten.binary_cross_entropy", cross_entropy},
     Handler{"aten.binary_cross_entropy_with_logits", logits},
     Handler{"aten.huber_loss", huber},
@@ -120,6 +120,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> loss_calls() { return handlers; }
+std::span<const Handler> loss_calls() { return loss_handlers; }
 
 }  // namespace guardbit::emulator::replay

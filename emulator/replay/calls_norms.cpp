@@ -218,7 +218,7 @@ Answer weight_norm_gradients(const Call& call, Context&) {
   return computed({std::move(all.v), std::move(all.g)}, "a block a slice, halves");
 }
 
-constexpr std::array handlers = {
+constexpr std::array norm_handlers = {
     Handler{"aten._weight_norm_interface", weight_norm},
     Handler{"aten._weight_norm_interface_backward", weight_norm_gradients},
     Handler{"aten._fused_rms_norm", rms_norm},
@@ -236,6 +236,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> norm_calls() { return handlers; }
+std::span<const Handler> norm_calls() { return norm_handlers; }
 
 }  // namespace guardbit::emulator::replay

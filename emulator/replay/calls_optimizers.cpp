@@ -11,7 +11,7 @@ using operators::OptimizerParameters;
 using operators::OptimizerState;
 
 /// A tensor of one number, as a number.
-float number_in(const Tensor& tensor) {
+float first_number(const Tensor& tensor) {
   if (tensor.count() != 1) throw UnknownArguments{"a tensor of one number is needed"};
   return operators::numbers_of(tensor)[0];
 }
@@ -37,10 +37,10 @@ template <class Step>
 Answer each_parameter(const Call& call, const Lists& lists, OptimizerParameters parameters,
                       const std::vector<Tensor>& steps, const Step& step) {
   if (const Tensor* found = call.optional_tensor(99, "found_inf");
-      found != nullptr && number_in(*found) == 1)
+      found != nullptr && first_number(*found) == 1)
     return moves_data("an infinity was found: nothing changes");
   if (const Tensor* scale = call.optional_tensor(99, "grad_scale"))
-    parameters.grad_scale = number_in(*scale);
+    parameters.grad_scale = first_number(*scale);
   const std::size_t count = lists.tensors[0].size();
   Answer answer;
   std::array<std::vector<std::optional<Tensor>>, 5> results;
@@ -53,7 +53,7 @@ Answer each_parameter(const Call& call, const Lists& lists, OptimizerParameters 
       if (state[k]->count() != state[0]->count() || !operators::is_working_type(state[k]->type))
         throw UnknownArguments{"tensors of one parameter that do not fit"};
     }
-    if (!steps.empty()) parameters.step = number_in(steps.at(std::min(i, steps.size() - 1)));
+    if (!steps.empty()) parameters.step = first_number(steps.at(std::min(i, steps.size() - 1)));
     OptimizerState after =
         step(OptimizerState{*state[0], *state[1], state[2], state[3], state[4]}, parameters);
     results[0].emplace_back(std::move(after.parameter));
@@ -74,7 +74,7 @@ Answer each_parameter(const Call& call, const Lists& lists, OptimizerParameters 
 
 double learning_rate(const Call& call, std::size_t position) {
   const Value* lr = call.find(position, "lr");
-  if (lr != nullptr && lr->tensor() != nullptr) return number_in(*lr->tensor());
+  if (lr != nullptr && lr->tensor() != nullptr) return first_number(*lr->tensor());
   return call.number(position, "lr");
 }
 
@@ -144,8 +144,8 @@ Answer adagrad(const Call& call, Context& context) {
 }
 
 Answer unscale(const Call& call, Context&) {
-  const float inverse = number_in(call.tensor(2, "inv_scale"));
-  bool has_infinity = number_in(call.tensor(1, "found_inf")) == 1;
+  const float inverse = first_number(call.tensor(2, "inv_scale"));
+  bool has_infinity = first_number(call.tensor(1, "found_inf")) == 1;
   Answer answer;
   for (const Tensor& gradient : call.tensors(0, "self"))
     answer.results.emplace_back(operators::unscaled_gradient(gradient, inverse, has_infinity));
@@ -158,9 +158,9 @@ Answer unscale(const Call& call, Context&) {
 
 Answer update_scale(const Call& call, Context&) {
   const operators::LossScale after = operators::updated_loss_scale(
-      {number_in(call.tensor(0, "self")),
+      {first_number(call.tensor(0, "self")),
        static_cast<std::int32_t>(operators::integers_of(call.tensor(1, "growth_tracker")).at(0))},
-      number_in(call.tensor(2, "found_inf")) != 0, call.number(3, "scale_growth_factor"),
+      first_number(call.tensor(2, "found_inf")) != 0, call.number(3, "scale_growth_factor"),
       call.number(4, "scale_backoff_factor"), call.integer(5, "growth_interval"));
   Answer answer =
       computed({operators::tensor_of_numbers(formats::fp32, call.tensor(0, "self").shape,
@@ -174,7 +174,7 @@ Answer update_scale(const Call& call, Context&) {
   return answer;
 }
 
-constexpr std::array handlers = {
+constexpr std::array optimizer_handlers = {
     Handler{"aten._amp_foreach_non_finite_check_and_unscale_", unscale},
     Handler{"aten._amp_update_scale_", update_scale},
     Handler{"aten._fused_adagrad_", adagrad},
@@ -185,6 +185,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> optimizer_calls() { return handlers; }
+std::span<const Handler> optimizer_calls() { return optimizer_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -44,7 +44,7 @@ Answer median_of_all(const Call& call, Context&) {
                   "the middle of a sort");
 }
 
-constexpr std::array handlers = {
+constexpr std::array order_handlers = {
     Handler{"aten.kthvalue", least},
     Handler{"aten.median.default", median_of_all<false>},
     Handler{"aten.median.dim", median<ops::Place::median>},
@@ -57,6 +57,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> order_calls() { return handlers; }
+std::span<const Handler> order_calls() { return order_handlers; }
 
 }  // namespace guardbit::emulator::replay

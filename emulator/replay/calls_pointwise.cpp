@@ -17,19 +17,9 @@ namespace {
 using formats::Format;
 using operators::Parameters;
 
-/// aten.add_.Tensor: add
-std::string base_name(const Call& call) {
-  std::string name = call.op.substr(call.op.find('.') + 1);
-  name = name.substr(0, name.find('.'));
-  if (name.ends_with('_')) name.pop_back();
-  return name;
-}
-
-bool is_in_place(const Call& call) { return call.op.find("_.") != std::string::npos; }
-
 /// A change in place stores in the type of what it changes.
 Format stored_type(const Call& call, const Format& computed) {
-  if (!is_in_place(call)) return computed;
+  if (!call.is_in_place()) return computed;
   return call.tensor(0, "self").type;
 }
 
@@ -101,7 +91,7 @@ Answer of_doubles(const Call& call) {
 
 Answer unary(const Call& call, Context& context) {
   const auto operands = one(call);
-  std::string name = base_name(call);
+  std::string name = call.base_name();
   // Of booleans each is the other one.
   if (name == "bitwise_not" && operands[0].tensor.type == formats::b1) name = "logical_not";
   if (name == "sgn") name = "sign";
@@ -122,7 +112,7 @@ Answer to_integer(const Call& call, Context& context) {
 }
 
 Answer binary(const Call& call, Context& context) {
-  return of_any_numbers(call, context, base_name(call), two(call));
+  return of_any_numbers(call, context, call.base_name(), two(call));
 }
 
 /// A number of Python as the kernels of comparisons, powers, remainders and functions of two
@@ -135,13 +125,13 @@ Operand stored_number(const Operand& number, const Format& common) {
 Answer of_stored_number(const Call& call, Context& context) {
   auto operands = two(call);
   operands[1] = stored_number(operands[1], common_type(operands));
-  return of_any_numbers(call, context, base_name(call), operands);
+  return of_any_numbers(call, context, call.base_name(), operands);
 }
 
 Answer floating_binary(const Call& call, Context& context) {
   auto operands = two(call);
   operands[1] = stored_number(operands[1], common_type(operands));
-  return with_numbers(call, context, base_name(call), operands, {}, floating_type(operands));
+  return with_numbers(call, context, call.base_name(), operands, {}, floating_type(operands));
 }
 
 Answer sum_of(const Call& call, Context& context, std::string_view name,
@@ -159,7 +149,7 @@ Answer sum_of(const Call& call, Context& context, std::string_view name,
 }
 
 Answer add(const Call& call, Context& context) {
-  return sum_of(call, context, base_name(call), two(call));
+  return sum_of(call, context, call.base_name(), two(call));
 }
 Answer reversed_sub(const Call& call, Context& context) {
   auto operands = two(call);
@@ -240,13 +230,13 @@ Answer add_scaled(const Call& call, Context& context) {
                                          operand(call, 2, "tensor2")};
   Parameters parameters;
   parameters.numbers[0] = static_cast<float>(call.number(3, "value", 1));
-  return with_numbers(call, context, base_name(call), operands, parameters, common_type(operands));
+  return with_numbers(call, context, call.base_name(), operands, parameters, common_type(operands));
 }
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 Answer clamp(const Call& call, Context& context) {
-  const std::string name = base_name(call);
+  const std::string name = call.base_name();
   const bool is_upper = name == "clamp_max";
   const std::size_t low_at = is_upper ? 9 : 1, high_at = is_upper ? 1 : 2;
   const bool has_low = call.find(low_at, "min") != nullptr;
@@ -340,7 +330,8 @@ Answer threshold(const Call& call, Context& context) {
       {stored_parameter(call, 1, "threshold", 0), stored_parameter(call, 2, "value", 0)});
 }
 Answer shrink(const Call& call, Context& context) {
-  return with_parameters(call, context, base_name(call), {stored_parameter(call, 1, "lambd", 0.5)});
+  return with_parameters(call, context, call.base_name(),
+                         {stored_parameter(call, 1, "lambd", 0.5)});
 }
 Answer log_sigmoid(const Call& call, Context& context) {
   Answer answer = with_parameters(call, context, "log_sigmoid", {});
@@ -372,7 +363,7 @@ Answer gradient(const Call& call, Context& context, std::string_view name, std::
 }
 
 Answer plain_gradient(const Call& call, Context& context) {
-  return gradient(call, context, base_name(call));
+  return gradient(call, context, call.base_name());
 }
 Answer gelu_backward(const Call& call, Context& context) {
   const bool by_tanh = call.text(2, "approximate", "none") == "tanh";

@@ -182,7 +182,7 @@ Answer shares_by_atomics(const Call&, Context&) {
   return in_no_order("atomics add what is padded with one element, in no fixed order");
 }
 
-constexpr std::array handlers = {
+constexpr std::array pooling_handlers = {
     Handler{"aten._adaptive_avg_pool2d", adaptive_average_pool},
     Handler{"aten._adaptive_avg_pool2d_backward", adaptive_average_pool_gradient},
     Handler{"aten._upsample_nearest_exact1d", upsample_rows},
@@ -212,6 +212,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> pooling_calls() { return handlers; }
+std::span<const Handler> pooling_calls() { return pooling_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -14,7 +14,7 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one result, recorded or only its form.
-const Tensor& recorded(const Call& call) {
+const Tensor& recorded_result(const Call& call) {
   const auto results = tensors_of(call.out);
   if (results.size() != 1) throw UnknownArguments{"a product gives one tensor"};
   return *results[0];
@@ -48,7 +48,7 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
 Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape,
               std::optional<atlas::ProductCall> asked = {}) {
   const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}, asked};
-  return answer_of(verdict_of_product(product, context), recorded(call));
+  return answer_of(verdict_of_product(product, context), recorded_result(call));
 }
 
 /// The call as the atlas knows it; nothing where it does not: other operators and formats, operands
@@ -80,7 +80,7 @@ std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a,
 Answer product(const Call& call, Context& context) {
   const Tensor& a = call.tensor(0, "self");
   const Tensor& b = call.tensor(1, "mat2");
-  const Tensor& d = recorded(call);
+  const Tensor& d = recorded_result(call);
   const GemmCapture capture = capture_of(a, b, d, context);
   const std::string_view op = a.rank() == 3 ? "bmm" : "mm";
   return judged(call, context, capture, shape_of_product(call.op, a, b, d),
@@ -92,7 +92,7 @@ Answer sum_with_product(const Call& call, Context& context) {
   const Tensor& c = call.tensor(0, "self");
   const Tensor& a = call.tensor(1, "mat1");
   const Tensor& b = call.tensor(2, "mat2");
-  const Tensor& d = recorded(call);
+  const Tensor& d = recorded_result(call);
   GemmCapture capture = capture_of(a, b, d, context);
   capture.beta = call.number(99, "beta", 1);
   capture.alpha = call.number(99, "alpha", 1);
@@ -119,7 +119,7 @@ Answer matrix_vector(const Call& call, Context& context) {
   const std::size_t first = has_addend ? 1 : 0;
   const Tensor& a = call.tensor(first, has_addend ? "mat" : "self");
   const Tensor& vector = call.tensor(first + 1, "vec");
-  const Tensor& result = recorded(call);
+  const Tensor& result = recorded_result(call);
   const Tensor b = reshaped(vector, {vector.count(), 1}), d = reshaped(result, {result.count(), 1});
   GemmCapture capture = capture_of(a, b, d, context);
   std::string extra;
@@ -138,14 +138,14 @@ Answer matrix_vector(const Call& call, Context& context) {
 Answer dot(const Call& call, Context& context) {
   const Tensor& x = call.tensor(0, "self");
   const Tensor& y = call.tensor(1, "tensor");
-  const Tensor& result = recorded(call);
+  const Tensor& result = recorded_result(call);
   return judged(call, context,
                 capture_of(reshaped(x, {1, x.count()}), reshaped(y, {y.count(), 1}),
                            reshaped(result, {1, 1}), context),
                 shape_of_product(call.op, x, y, result));
 }
 
-constexpr std::array handlers = {
+constexpr std::array product_handlers = {
     Handler{"aten.addmm", sum_with_product},
     Handler{"aten.addmv", matrix_vector},
     Handler{"aten.baddbmm", sum_with_product},
@@ -157,6 +157,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> product_calls() { return handlers; }
+std::span<const Handler> product_calls() { return product_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -8,7 +8,7 @@ namespace {
 
 namespace ops = operators;
 
-constexpr std::string_view how = "one kernel a step";
+constexpr std::string_view by_steps = "one kernel a step";
 
 ops::GateSums sums_of(const Call& call) {
   return {.input = floating(call.tensor(0, "input_gates")),
@@ -24,7 +24,7 @@ Tensor over_rows(const Tensor& gradient, Context& context) {
 Answer lstm(const Call& call, Context&) {
   ops::LstmCell all = ops::lstm_cell(sums_of(call), floating(call.tensor(2, "cx")));
   return computed({std::move(all.hidden), std::move(all.cell), std::move(all.gates)},
-                  std::string(how));
+                  std::string(by_steps));
 }
 
 Answer lstm_gradients(const Call& call, Context& context) {
@@ -34,12 +34,12 @@ Answer lstm_gradients(const Call& call, Context& context) {
       floating(call.tensor(4, "workspace")));
   std::vector<std::optional<Tensor>> results = {all.gates, std::move(all.cell)};
   if (call.boolean(5, "has_bias", false)) results.emplace_back(over_rows(all.gates, context));
-  return computed(std::move(results), std::string(how));
+  return computed(std::move(results), std::string(by_steps));
 }
 
 Answer gru(const Call& call, Context&) {
   ops::GruCell all = ops::gru_cell(sums_of(call), floating(call.tensor(2, "hx")));
-  return computed({std::move(all.hidden), std::move(all.kept)}, std::string(how));
+  return computed({std::move(all.hidden), std::move(all.kept)}, std::string(by_steps));
 }
 
 Answer gru_gradients(const Call& call, Context& context) {
@@ -50,10 +50,10 @@ Answer gru_gradients(const Call& call, Context& context) {
     results.emplace_back(over_rows(all.input, context));
     results.emplace_back(over_rows(all.hidden, context));
   }
-  return computed(std::move(results), std::string(how));
+  return computed(std::move(results), std::string(by_steps));
 }
 
-constexpr std::array handlers = {
+constexpr std::array recurrent_handlers = {
     Handler{"aten._thnn_fused_gru_cell", gru},
     Handler{"aten._thnn_fused_gru_cell_backward", gru_gradients},
     Handler{"aten._thnn_fused_lstm_cell", lstm},
@@ -62,6 +62,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> recurrent_calls() { return handlers; }
+std::span<const Handler> recurrent_calls() { return recurrent_handlers; }
 
 }  // namespace guardbit::emulator::replay

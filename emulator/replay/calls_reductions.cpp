@@ -42,7 +42,7 @@ Answer sum(const Call& call, Context& context) {
 Answer mean(const Call& call, Context& context) {
   return answered(ops::mean(input_of(call), request_of(call, context, 1, 2)));
 }
-Answer product(const Call& call, Context& context) {
+Answer product_of_elements(const Call& call, Context& context) {
   return answered(ops::product(floating_input_of(call), request_of(call, context, 1, 2)));
 }
 Answer vector_norm(const Call& call, Context& context) {
@@ -114,7 +114,7 @@ Answer running(const Call& call, Context& context) {
   return computed({std::move(scanned.result)}, std::move(scanned.plan));
 }
 
-constexpr std::array handlers = {
+constexpr std::array reduction_handlers = {
     Handler{"aten.all", any_or_all<false>},
     Handler{"aten.amax", extreme<true>},
     Handler{"aten.amin", extreme<false>},
@@ -133,7 +133,7 @@ constexpr std::array handlers = {
     Handler{"aten.min.dim", extreme_and_index<false>},
     Handler{"aten.norm.Scalar", norm},
     Handler{"aten.norm.ScalarOpt_dim", norm},
-    Handler{"aten.prod", product},
+    Handler{"aten.prod", product_of_elements},
     Handler{"aten.std.correction", deviation},
     Handler{"aten.std_mean.correction", deviation_and_mean},
     Handler{"aten.sum", sum},
@@ -143,6 +143,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> reduction_calls() { return handlers; }
+std::span<const Handler> reduction_calls() { return reduction_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -85,7 +85,7 @@ Answer embedding_bag_gradient(const Call& call, Context&) {
       "pieces of 10 indices in order");
 }
 
-constexpr std::array handlers = {
+constexpr std::array scattered_handlers = {
     Handler{"aten._embedding_bag", embedding_bag},
     Handler{"aten._embedding_bag_backward", embedding_bag_gradient},
     Handler{"aten._embedding_bag_forward_only", embedding_bag},
@@ -96,6 +96,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> scattered_calls() { return handlers; }
+std::span<const Handler> scattered_calls() { return scattered_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -38,7 +38,7 @@ Answer backward(const Call& call, Context& context) {
       call.dtype(3, "input_dtype").value_or(gradient.type), context.threads));
 }
 
-constexpr std::array handlers = {
+constexpr std::array softmax_handlers = {
     Handler{"aten._log_softmax", forward<true>},
     Handler{"aten._log_softmax_backward_data", backward<true>},
     Handler{"aten._safe_softmax", safe},
@@ -48,6 +48,6 @@ constexpr std::array handlers = {
 
 }  // namespace
 
-std::span<const Handler> softmax_calls() { return handlers; }
+std::span<const Handler> softmax_calls() { return softmax_handlers; }
 
 }  // namespace guardbit::emulator::replay

@@ -12,7 +12,7 @@
 namespace guardbit::emulator::replay {
 namespace {
 
-std::array<std::int64_t, 2> pair_of(const Dimensions& numbers, bool is_1d, std::int64_t absent) {
+std::array<std::int64_t, 2> two_of(const Dimensions& numbers, bool is_1d, std::int64_t absent) {
   constexpr std::int64_t most = 1 << 20;
   for (const std::int64_t number : numbers) {
     if (number < 0 || number > most)
@@ -48,7 +48,7 @@ std::int64_t index_of(const Tensor& t, std::int64_t a, std::int64_t b, std::int6
   return ((a * t.shape[1] + b) * t.shape[2] + c) * t.shape[3] + d;
 }
 
-std::string tensor_text(const Tensor& tensor) {
+std::string strided_text(const Tensor& tensor) {
   std::string text = formats::name_of(tensor.type) + "[";
   for (const std::int64_t size : tensor.shape) text += std::to_string(size) + ",";
   text += ";";
@@ -121,9 +121,9 @@ Tensor as_2d(const Tensor& tensor) {
 }
 
 void read_shape(const Call& call, std::size_t first, bool is_1d, ConvolutionCall& x) {
-  x.stride = pair_of(call.integers(first, "stride"), is_1d, 1);
-  x.padding = pair_of(call.integers(first + 1, "padding"), is_1d, 0);
-  x.dilation = pair_of(call.integers(first + 2, "dilation"), is_1d, 1);
+  x.stride = two_of(call.integers(first, "stride"), is_1d, 1);
+  x.padding = two_of(call.integers(first + 1, "padding"), is_1d, 0);
+  x.dilation = two_of(call.integers(first + 2, "dilation"), is_1d, 1);
   x.is_transposed = call.boolean(first + 3, "transposed", false);
   x.groups = call.integer(first + 5, "groups");
   if (x.groups < 1 || x.stride[0] < 1 || x.stride[1] < 1)
@@ -132,7 +132,7 @@ void read_shape(const Call& call, std::size_t first, bool is_1d, ConvolutionCall
 
 std::string shape_of(const std::string& kind, const ConvolutionCall& x, const Tensor& other) {
   std::string text =
-      kind + " " + tensor_text(x.input) + " " + tensor_text(x.weight) + " " + tensor_text(other);
+      kind + " " + strided_text(x.input) + " " + strided_text(x.weight) + " " + strided_text(other);
   for (const auto& pair : {x.stride, x.padding, x.dilation})
     text += " " + std::to_string(pair[0]) + "," + std::to_string(pair[1]);
   return text + (x.is_transposed ? " transposed" : "") + (x.bias ? " bias" : "") +

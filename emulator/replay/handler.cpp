@@ -17,6 +17,7 @@ Answer unmodelled(std::string reason) {
 Answer moves_data(std::string how) {
   return {.results = {}, .plan = std::move(how), .status = Status::data};
 }
+Answer moves(const Call&, Context&) { return moves_data(); }
 Answer computed(std::vector<std::optional<Tensor>> results, std::string plan) {
   return {.results = std::move(results), .plan = std::move(plan)};
 }

@@ -83,6 +83,8 @@ struct Answer {
 Answer unmodelled(std::string reason);
 /// An answer for a call that moves data.
 Answer moves_data(std::string how = "moves data only");
+/// The same, as a handler.
+Answer moves(const Call& call, Context& context);
 /// An answer that is to be compared.
 Answer computed(std::vector<std::optional<Tensor>> results, std::string plan);
 

@@ -19,7 +19,7 @@ struct ChosenPlan {
   bool is_guessed = false;
 };
 
-std::optional<ChosenPlan> by_the_book(const ProductCall& call, const Context& context) {
+std::optional<ChosenPlan> planned_by_the_book(const ProductCall& call, const Context& context) {
   if (context.plans == nullptr) return std::nullopt;
   for (const OrderOfK& order : call.orders) {
     const std::vector<GemmPlan>* known = context.plans->find(key_of(call, order));
@@ -77,7 +77,7 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     const GemmCapture capture = call.orders.front().capture();
     if (capture.d.size() == 0) return {Status::exact, "nothing to compute", true, 0};
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
-    std::optional<ChosenPlan> chosen = by_the_book(call, context);
+    std::optional<ChosenPlan> chosen = planned_by_the_book(call, context);
     if (!chosen) chosen = by_the_kind(call);
     if (!chosen) chosen = by_the_call(call, capture);
     if (chosen) {

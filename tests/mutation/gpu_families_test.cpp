@@ -135,7 +135,8 @@ std::vector<Subject> sparse_subjects() {
 
 }  // namespace
 
-TEST_CASE("the input families of the GPU notice the observable changes of some instructions") {
+TEST_CASE("the input families of the GPU notice the observable changes of some instructions",
+          "[long]") {
   constexpr std::size_t every = 18;
   CHECK(check_subjects(every) >= 3);
 }

@@ -113,7 +113,7 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
   CHECK(vectors > instructions.size());
 }
 
-TEST_CASE("probe: an arithmetic of the catalogue from its answers alone") {
+TEST_CASE("probe: an arithmetic of the catalogue from its answers alone", "[long]") {
   check_arithmetics(119, 400, 0);
 }
 

@@ -48,7 +48,7 @@ Words parts_of(const TemporaryFolder& folder, const Words& command) {
 
 }  // namespace
 
-TEST_CASE("Parts of a trace are put together to the bytes of one process", "[division]") {
+TEST_CASE("Parts of a trace are put together to the bytes of one process", "[long][division]") {
   const TemporaryFolder folder;
   for (const Words& how : {Words{}, Words{"--formats", "fp16,mxfp8_e4m3"}, Words{"--histogram"},
                            Words{"--keep-going", divided_recordings + "traces/torch_legacy.pt"}}) {
@@ -65,7 +65,7 @@ TEST_CASE("Parts of a trace are put together to the bytes of one process", "[div
   }
 }
 
-TEST_CASE("Parts of a replay are put together to the bytes of one process", "[division]") {
+TEST_CASE("Parts of a replay are put together to the bytes of one process", "[long][division]") {
   const TemporaryFolder folder;
   const Words files = captures_of(
       "operators", {"pointwise.safetensors", "layers.safetensors", "batch_norms.safetensors"});
@@ -150,7 +150,8 @@ TEST_CASE("Parts of explanations are put together, with those that cannot be rea
   CHECK(is_one_error_line(one.error));
 }
 
-TEST_CASE("Results are kept, torn lines are done again, other work is refused", "[division]") {
+TEST_CASE("Results are kept, torn lines are done again, other work is refused",
+          "[long][division]") {
   const TemporaryFolder folder;
   const std::string kept = folder.path("kept");
   const Words command = joined({"trace"}, five_traces());

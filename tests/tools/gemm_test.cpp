@@ -338,7 +338,7 @@ TEST_CASE("gemm says which engine computed, and takes another one") {
   check_holds(run_command({"explain", sliced}).out, "  engine host");
 }
 
-TEST_CASE("one wrong element of a large product is found where a plan gives all others") {
+TEST_CASE("one wrong element of a large product is found where a plan gives all others", "[long]") {
   const TemporaryFolder folder;
   constexpr std::int64_t m = 208, n = 208, k = 1024;
   const std::string numbers = folder.path("numbers.safetensors"), x = folder.path("x.safetensors"),

@@ -54,7 +54,7 @@ std::vector<std::string> exec_words(const std::string& command) {
   return {"probe", "--exec", command, "--a", "fp32", "--c", "fp32", "--d", "fp32", "--k", "5"};
 }
 
-TEST_CASE("probe: an instruction, told from outside") {
+TEST_CASE("probe: an instruction, told from outside", "[long]") {
   const TemporaryFolder folder;
   const CommandResult result =
       run_command({"probe", "--engine", "reference", "--arch", "sm_80", "--instruction",

@@ -28,7 +28,7 @@ bool same_result(const std::string& x, const std::string& y) {
          std::equal(a->bytes.begin(), a->bytes.end(), b->bytes.begin(), b->bytes.end());
 }
 
-TEST_CASE("what probe finds runs as an instruction, in products, and is found again") {
+TEST_CASE("what probe finds runs as an instruction, in products, and is found again", "[long]") {
   const TemporaryFolder folder;
   const std::string spec = folder.path("unit.txt"), d = folder.path("d.safetensors"),
                     other = folder.path("other.safetensors");
@@ -109,7 +109,8 @@ void write_operands(const std::string& path, std::int64_t m, std::int64_t n, std
       path, {}, std::vector{tensor_of("a", {1, m, k}, a), tensor_of("b", {1, k, n}, b)});
 }
 
-TEST_CASE("a program that was probed without an addend multiplies any K as it does itself") {
+TEST_CASE("a program that was probed without an addend multiplies any K as it does itself",
+          "[long]") {
   const TemporaryFolder folder;
   const std::string program = folder.path("program.py"), spec = folder.path("mine.txt"),
                     operands = folder.path("operands.safetensors"),
@@ -135,7 +136,7 @@ TEST_CASE("a program that was probed without an addend multiplies any K as it do
   }
 }
 
-TEST_CASE("a program of which it is not known how it goes on is refused beyond its K") {
+TEST_CASE("a program of which it is not known how it goes on is refused beyond its K", "[long]") {
   const TemporaryFolder folder;
   const std::string program = folder.path("program.py"), spec = folder.path("mine.txt"),
                     operands = folder.path("operands.safetensors"),

@@ -14,14 +14,14 @@ namespace {
 float tanh_of(float x) { return cuda_math::tanhf(HostNumber(x)).number(); }
 float logistic_of(float x) { return 1.0F / (1.0F + exp_of(-x)); }
 
-void require(bool fits) {
+void require_cell(bool fits) {
   if (!fits) throw UnknownShape{"shapes that no recurrent cell has"};
 }
 
 /// The size of a state that has so many gates of that tensor.
 std::size_t size_of(const Tensor& state, const Tensor& gates, std::int64_t count) {
-  require(state.rank() == 2 && gates.rank() == 2 && state.shape[0] == gates.shape[0] &&
-          state.shape[1] * count == gates.shape[1] && state.type == gates.type);
+  require_cell(state.rank() == 2 && gates.rank() == 2 && state.shape[0] == gates.shape[0] &&
+               state.shape[1] * count == gates.shape[1] && state.type == gates.type);
   return static_cast<std::size_t>(state.shape[1]);
 }
 
@@ -30,14 +30,14 @@ class Sums {
  public:
   explicit Sums(const GateSums& sums)
       : input_(sums.input), hidden_(sums.hidden), width_(static_cast<std::size_t>(width(sums))) {
-    require((sums.input_bias == nullptr) == (sums.hidden_bias == nullptr));
+    require_cell((sums.input_bias == nullptr) == (sums.hidden_bias == nullptr));
     if (sums.input_bias == nullptr) {
       biases_[0].resize(width_);
       biases_[1].resize(width_);
       return;
     }
     biases_ = {numbers_of(*sums.input_bias), numbers_of(*sums.hidden_bias)};
-    require(biases_[0].size() == width_ && biases_[1].size() == width_);
+    require_cell(biases_[0].size() == width_ && biases_[1].size() == width_);
   }
   float all(std::size_t row, std::size_t at) const {
     return ((input_[row * width_ + at] + hidden_[row * width_ + at]) + biases_[0][at]) +
@@ -52,8 +52,8 @@ class Sums {
 
  private:
   static std::int64_t width(const GateSums& sums) {
-    require(sums.input.rank() == 2 && sums.input.shape == sums.hidden.shape &&
-            sums.input.type == sums.hidden.type);
+    require_cell(sums.input.rank() == 2 && sums.input.shape == sums.hidden.shape &&
+                 sums.input.type == sums.hidden.type);
     return sums.input.shape[1];
   }
 
@@ -92,10 +92,10 @@ LstmGradients lstm_cell_gradients(const Tensor* of_hidden, const Tensor* of_cell
                                   const Tensor& cell_before, const Tensor& cell_after,
                                   const Tensor& gates) {
   const std::size_t size = size_of(cell_before, gates, 4);
-  require(cell_after.shape == cell_before.shape);
+  require_cell(cell_after.shape == cell_before.shape);
   const NumberView before(cell_before), after(cell_after), all(gates);
   const auto numbers_or_zeros = [&](const Tensor* tensor) {
-    require(tensor == nullptr || tensor->shape == cell_before.shape);
+    require_cell(tensor == nullptr || tensor->shape == cell_before.shape);
     return tensor == nullptr ? std::vector<float>(before.size()) : numbers_of(*tensor);
   };
   const std::vector<float> hidden = numbers_or_zeros(of_hidden), cell = numbers_or_zeros(of_cell);

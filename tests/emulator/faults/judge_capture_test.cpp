@@ -324,7 +324,8 @@ TEST_CASE(
   CHECK(judge(rest->capture).judgement.faults.empty());
 }
 
-TEST_CASE("rows and columns of a large product that hold others are named, however they lie") {
+TEST_CASE("rows and columns of a large product that hold others are named, however they lie",
+          "[long]") {
   Recording x(1, formats::fp32);
   x.m = 512, x.n = 400, x.k = 224;
   std::mt19937_64 random(5);
@@ -372,7 +373,7 @@ TEST_CASE("rows and columns of a large product that hold others are named, howev
   CHECK(both.faults[1].kind == FaultKind::alpha);
 }
 
-TEST_CASE("a wrong product of very many rows takes neither much memory nor long") {
+TEST_CASE("a wrong product of very many rows takes neither much memory nor long", "[long]") {
   Recording x(1, formats::fp16);
   x.m = 40000, x.n = 5, x.k = 8;
   std::mt19937_64 random(5);

@@ -486,7 +486,7 @@ void check(const Tally& tally) {
   CHECK(tally.misnamed == 0);
 }
 
-TEST_CASE("other bugs are named or called unknown") {
+TEST_CASE("other bugs are named or called unknown", "[long]") {
   Tally tally;
   add_bugs(tally, bug_sizes[0], bug_types[1]);
   add_bugs(tally, bug_sizes[1], bug_types[0]);

@@ -346,7 +346,7 @@ void check_pairs(const std::function<bool(std::size_t pair, std::size_t product)
   }
 }
 
-TEST_CASE("two faults at once are both named") {
+TEST_CASE("two faults at once are both named", "[long]") {
   check_pairs([](std::size_t pair, std::size_t product) { return pair % 6 == product; });
 }
 

@@ -260,7 +260,7 @@ emulator::OperatorAnswer asked(const formats::Format& f, const std::vector<Codes
 
 }  // namespace
 
-TEST_CASE("The search finds the ring or tree behind recorded all-reduces") {
+TEST_CASE("The search finds the ring or tree behind recorded all-reduces", "[long]") {
   int rings = 0, trees = 0;
   for (const Recorded& x : recorded()) {
     if (x.ranks < 4 || x.elements != "20011" || x.what != "all_reduce" || x.op != "sum") continue;

@@ -204,7 +204,7 @@ void check_wrong_kernels(const Recording& recording) {
 
 }  // namespace
 
-TEST_CASE("Attention: the shared recording of three backends", "[shared]") {
+TEST_CASE("Attention: the shared recording of three backends", "[long][shared]") {
   const auto recording = shared_recording("attention");
   if (!recording) return;
   int differing = 0, unordered = 0, exact = 0;

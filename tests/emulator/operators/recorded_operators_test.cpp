@@ -228,7 +228,7 @@ TEST_CASE("Sums with one rule changed do not give the recorded bits", "[shared]"
   CHECK(in_one_chain.right < in_one_chain.calls);
 }
 
-TEST_CASE("Split sums without the split do not give the recorded bits", "[shared]") {
+TEST_CASE("Split sums without the split do not give the recorded bits", "[long][shared]") {
   const auto recording = shared_recording("reductions");
   if (!recording) return;
   const auto without_rows = sums_with(*recording, [](ops::ReductionShape& shape) {
@@ -288,7 +288,7 @@ TEST_CASE("Softmax with one rule changed does not give the recorded bits", "[sha
 }
 
 TEST_CASE("Column sums of layer_norm's gradients by other threads differ from the recorded ones",
-          "[shared]") {
+          "[long][shared]") {
   const auto recording = shared_recording("reductions");
   if (!recording) return;
   constexpr std::array<std::size_t, 4> all_threads = {1, 8, 16, 32};

@@ -71,7 +71,7 @@ bool says(const std::string& text, const std::string& what) {
   return found;
 }
 
-TEST_CASE("planted bugs are named") {
+TEST_CASE("planted bugs are named", "[long]") {
   Damaged x;
   SECTION("one element off by an ulp") {
     x.put(41, 7, x.right(0, 41, 7) + 1);

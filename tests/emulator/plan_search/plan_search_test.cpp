@@ -437,7 +437,7 @@ void widen_from_bf16(emulator::CodeMatrix& matrix) {
   for (std::int64_t i = 0; i < matrix.size(); ++i) matrix.set(i, matrix[i] & 0xffff0000);
 }
 
-TEST_CASE("what compilers make of products is found among few plans") {
+TEST_CASE("what compilers make of products is found among few plans", "[long]") {
   Random random(79);
   const std::string tf32 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 ";
   const std::string bf16 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 ";

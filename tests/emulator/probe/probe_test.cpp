@@ -106,7 +106,7 @@ TEST_CASE("probe: an instruction of a shorter K is one only where a chain of exe
     CHECK(std::count(report.alike.begin(), report.alike.end(), other) == 1);
 }
 
-TEST_CASE("probe: sums and operands of a narrower format than the files have") {
+TEST_CASE("probe: sums and operands of a narrower format than the files have", "[long]") {
   const auto rounded = [](const formats::Format& f, float x) {
     const std::uint64_t code = formats::convert(formats::fp32, std::bit_cast<std::uint32_t>(x), f,
                                                 formats::Rounding::nearest_even);
@@ -136,7 +136,7 @@ TEST_CASE("probe: sums and operands of a narrower format than the files have") {
   CHECK(operands.tree_arithmetic == "fused multiply-adds, rounded nearest even");
 }
 
-TEST_CASE("probe: the order of other loops") {
+TEST_CASE("probe: the order of other loops", "[long]") {
   const auto tree_of = [](int k, auto dot) {
     const ProbeReport report = emulator::probe(fp32_box(k, dot));
     CHECK(report.tree_observable);
