@@ -163,7 +163,7 @@ void convert_sixteen_bits(const JudgedFormat& from) {
 
 }  // namespace
 
-TEST_CASE("one in 32749 blocks of the fp32 codes to every narrow format") {
+TEST_CASE("one in 32749 blocks of the fp32 codes to every narrow format", "[long]") {
   for (const JudgedFormat& to : narrow_destinations) {
     CAPTURE(to.name);
     // tf32's runs alone take longer than a quick test.

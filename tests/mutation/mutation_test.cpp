@@ -156,6 +156,6 @@ TEST_CASE("fields that the table calls unread decide nothing") {
   expect_unnoticed(60, "called unread", unread_mutants_of);
 }
 
-TEST_CASE("docs/OBSERVABILITY.md is what the mutation test finds") {
+TEST_CASE("docs/OBSERVABILITY.md is what the mutation test finds", "[long]") {
   CHECK(observability_page(surveys()) == read_text(observability_file()));
 }

@@ -127,7 +127,8 @@ std::string program(const TemporaryFolder& folder, const std::string& expression
   return "python3 " + path;
 }
 
-TEST_CASE("probe --function names the function that a program computes, or the nearest", "[tool]") {
+TEST_CASE("probe --function names the function that a program computes, or the nearest",
+          "[long][tool]") {
   if (std::system("python3 -c 'import json' >/dev/null 2>&1") != 0) {
     WARN("SKIPPED: no python3");
     return;

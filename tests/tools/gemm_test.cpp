@@ -142,7 +142,7 @@ void write_odd_product(const std::string& path) {
       std::vector{tensor_of("a", {m, k}, a), tensor_of("b", {k, n}, b), tensor_of("d", {m, n}, d)});
 }
 
-TEST_CASE("explain stops after its time limit, and says so") {
+TEST_CASE("explain stops after its time limit, and says so", "[long]") {
   const TemporaryFolder folder;
   const std::string file = folder.path("x.safetensors");
   write_odd_product(file);

@@ -49,7 +49,8 @@ TEST_CASE("JSON that nests deep is refused by whoever reads it") {
   check_refused({"trace", tensors}, "nests deeper");
 }
 
-TEST_CASE("a folder or nonsense in the place of a file gives a line without a library's words") {
+TEST_CASE("a folder or nonsense in the place of a file gives a line without a library's words",
+          "[long]") {
   const TemporaryFolder folder;
   const std::string nonsense = folder.path("nonsense.json");
   tests::write_text(nonsense, "{\"a\": }");

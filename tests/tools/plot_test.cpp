@@ -69,7 +69,8 @@ std::vector<std::string> names_of(std::size_t count, const std::string& first) {
   return names;
 }
 
-TEST_CASE("no words of a picture overlap or leave it, whatever its size, axes and series") {
+TEST_CASE("no words of a picture overlap or leave it, whatever its size, axes and series",
+          "[long]") {
   for (const double width : {260.0, 336.0, 640.0, 1200.0}) {
     for (const std::size_t series : {1U, 2U, 7U, 15U, 25U}) {
       for (const auto& [low, high] :

@@ -97,7 +97,7 @@ TEST_CASE("probe: an instruction, told from outside", "[long]") {
   CHECK(words.out.find("cdna1  v_mfma_f32_") != std::string::npos);
 }
 
-TEST_CASE("probe: a program of one's own") {
+TEST_CASE("probe: a program of one's own", "[long]") {
   const TemporaryFolder folder;
   const std::string script = folder.path("kernel.py");
   write_text(script, python_kernel(""));
@@ -111,7 +111,7 @@ TEST_CASE("probe: a program of one's own") {
   CHECK(j["tree"]["arithmetic"] == "products rounded, then added, rounded nearest even");
 }
 
-TEST_CASE("probe: a program that misbehaves is one line") {
+TEST_CASE("probe: a program that misbehaves is one line", "[long]") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& command, const std::string& reason) {
     std::vector<std::string> words = exec_words(command);
@@ -201,7 +201,7 @@ std::vector<int> leaves_of(const std::string& text) {
   return leaves;
 }
 
-TEST_CASE("probe ends at once by Ctrl-C, whatever it does") {
+TEST_CASE("probe ends at once by Ctrl-C, whatever it does", "[long]") {
   const TemporaryFolder folder;
   // An arithmetic is fitted for seconds.
   const std::string unit =

@@ -210,7 +210,7 @@ class MemoryLimit {
 };
 
 // 128 MiB of zeros are counted in less memory than that.
-TEST_CASE("trace: deflated arrays are not unpacked whole, and bombs not at all") {
+TEST_CASE("trace: deflated arrays are not unpacked whole, and bombs not at all", "[long]") {
   const TemporaryFolder folder;
   const auto zeros = [&](const std::string& name, std::size_t arrays) {
     const auto data = std::make_shared<std::vector<std::byte>>(std::size_t{64} << 20);

@@ -38,7 +38,7 @@ Subject subject(const formats::Format& format, std::int64_t k, std::uint64_t see
   return subject_of({40, 36, k}, {format, format}, seed, positive);
 }
 
-TEST_CASE("parts of K that are rounded to 16 bits are right, and their split is named") {
+TEST_CASE("parts of K that are rounded to 16 bits are right, and their split is named", "[long]") {
   std::uint64_t seed = 0;
   for (const formats::Format& format : {formats::bf16, formats::fp16}) {
     for (const Way way : {Way::workspace, Way::in_place, Way::atomic}) {

@@ -422,7 +422,9 @@ void check_scales(std::uint64_t seed, int hundreds) {
   }
 }
 
-TEST_CASE("scales enter where the plan says, as exact arithmetic has it") { check_scales(94, 3); }
+TEST_CASE("scales enter where the plan says, as exact arithmetic has it", "[long]") {
+  check_scales(94, 3);
+}
 
 TEST_CASE("scales enter where the plan says, in many products", "[sweep]") { check_scales(95, 40); }
 

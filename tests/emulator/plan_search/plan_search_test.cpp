@@ -153,7 +153,7 @@ TEST_CASE("K in a random order shows how much a result says of its order") {
   CHECK(!order_control(integers, search(integers).plans.front().plan, 1));
 }
 
-TEST_CASE("every ninth recorded library result is explained as the table says") {
+TEST_CASE("every ninth recorded library result is explained as the table says", "[long]") {
   CHECK(check_recordings(9).size() > 5);
 }
 

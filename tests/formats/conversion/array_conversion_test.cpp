@@ -203,7 +203,8 @@ TEST_CASE("every fp16 and bf16 code converts as the reference says") {
   check_pairs(bf16, std::span(few_policies).last(1));
 }
 
-TEST_CASE("fp32 and tf32 numbers at their hardest convert as the reference says, all policies") {
+TEST_CASE("fp32 and tf32 numbers at their hardest convert as the reference says, all policies",
+          "[long]") {
   const std::vector<Overflow> all = policies();
   Mismatches mismatches;
   const std::vector<Format> to = destinations();
@@ -227,7 +228,8 @@ TEST_CASE("int16 codes convert as the reference says") {
   check_pairs(int16, std::span(few_policies).first(1));
 }
 
-TEST_CASE("arrays are scaled exactly, whatever the scale and the source it is read through") {
+TEST_CASE("arrays are scaled exactly, whatever the scale and the source it is read through",
+          "[long]") {
   const std::vector<Format> to = destinations();
   std::vector<ConversionOptions> cases;
   for (const std::string_view scale :

@@ -73,7 +73,7 @@ TEST_CASE("the hypotheses of a question predict different words") {
   });
 }
 
-TEST_CASE("a model changed as a hypothesis says gives the words that it predicts") {
+TEST_CASE("a model changed as a hypothesis says gives the words that it predicts", "[long]") {
   // Questions about arithmetic that no model has: their hypotheses have words only.
   const std::set<std::string_view> beyond_the_model = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
   for_each_test(
@@ -179,7 +179,8 @@ TEST_CASE("inputs are described exactly and briefly") {
         "c = 1+2^-23; p0 = 3*2^-1 * 2^-40, p1 = [7f800001] * -0 | p3 = -2 * 1, other p = 1 * 1");
 }
 
-TEST_CASE("random inputs distinguish the compositions of FP8 mma.sync, and FP8 blocks by L and F") {
+TEST_CASE("random inputs distinguish the compositions of FP8 mma.sync, and FP8 blocks by L and F",
+          "[long]") {
   for (const ComparisonQuestion& question : comparison_questions()) {
     if (question.id == "Q19" || question.id == "Q18c") continue;
     int tested = 0;

@@ -109,7 +109,7 @@ std::size_t check_events(std::size_t every) {
 
 }  // namespace
 
-TEST_CASE("the families of some instructions make everything happen that can") {
+TEST_CASE("the families of some instructions make everything happen that can", "[long]") {
   constexpr std::size_t every = 7;
   CHECK(check_events(every) >= 7);
 }
