@@ -180,12 +180,13 @@ Answer cudnn(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::cudnn, 0, context);
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
-  if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
+  take_drawn_dropout(x, call.number(5, "dropout_p", 0), call, 6, context);
   constexpr std::int64_t tile_of_keys = 128;
   if (x.queries == 1 && x.keys > tile_of_keys && !call.boolean(4, "compute_log_sumexp", false))
     return unmodelled("cuDNN's kernel for one query and more than 128 keys is not known");
   Answer answer =
       forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
+  answer.drawn = drawn_by_dropout(x, x.batch * x.heads * x.queries * x.keys);
   // Otherwise what stands there is no logsumexp but the generator's state.
   if (!call.boolean(4, "compute_log_sumexp", false)) answer.data_from = 1;
   return answer;
@@ -341,7 +342,8 @@ Answer cudnn_backward(const Call& call, Context& context) {
   Problem x = problem_of(call, Backend::cudnn, 1, context);
   take_bias(x, call.optional_tensor(8, "attn_bias"));
   if (call.boolean(14, "is_causal", false)) x.causal = Causal::top_left;
-  if (call.number(13, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
+  take_dropout(x, call.number(13, "dropout_p", 0), call.optional_tensor(6, "philox_seed"),
+               call.optional_tensor(7, "philox_offset"));
   return backward(call, backward_problem(call, x, 4, context), attention::cudnn_backward(x),
                   context);
 }

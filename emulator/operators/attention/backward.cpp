@@ -79,7 +79,7 @@ class Head {
     for (std::int64_t i = 0; problem.delta.empty() && i < x_.queries; ++i) {
       delta_.push_back(delta_of(form.delta, grad + i * x_.value_width, out + i * x_.value_width,
                                 x_.value_width));
-      if (form.dropout == DropoutOrder::flash && dropout_.is_used())
+      if (form.dropout != DropoutOrder::efficient && dropout_.is_used())
         delta_.back() *= 1.0F - static_cast<float>(x_.dropout.probability);
     }
   }
@@ -182,14 +182,17 @@ class Head {
             : result_.dbias.data() + (head_ * x_.queries + query) * x_.keys + s.first_key;
     const bool drops = dropout_.is_used();
     const float factor = form_.dropout == DropoutOrder::efficient ? dropout_.kept_factor() : 1.0F;
+    const bool is_cudnn = form_.dropout == DropoutOrder::cudnn && drops;
     for (std::int64_t j = 0; j < s.keys; ++j) {
       const bool is_kept = !drops || dropout_.is_kept(query, s.first_key + j);
       const float dp = is_kept ? gradients[j] * factor : 0;
       float g = (form_.uses_rounded_probability ? rounded[j] : p[j]) * (dp - delta_[query]);
+      if (is_cudnn) g *= dropout_.kept_factor();
       if (bias != nullptr) bias[j] = g;
       if (form_.scales_early) g *= scale;
       gradients[j] = operators::rounded_to(x_.type, g);
       if (!drops) continue;
+      if (is_cudnn) rounded[j] = p[j] * dropout_.kept_factor();
       rounded[j] = is_kept ? operators::rounded_to(
                                  x_.type, rounded[j] * operators::rounded_to(x_.type, factor))
                            : 0;

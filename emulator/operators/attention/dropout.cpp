@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "emulator/operators/operator_tensor.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::attention {
 namespace {
@@ -49,11 +50,30 @@ bool is_kept_by_efficient(const Problem& x, std::int64_t head, std::int64_t quer
   return number > static_cast<float>(x.dropout.probability);
 }
 
+/// cuDNN: a lane draws 16 numbers of 16 bits for places of 16 queries and 16 keys; queries 2, 4 and
+/// 6 apart in a group of eight share theirs.
+bool is_kept_by_cudnn(const Problem& x, std::int64_t head, std::int64_t query, std::int64_t key) {
+  const auto tiles = static_cast<std::uint64_t>(formats::divided_up(x.queries, 16));
+  const std::uint64_t tile =
+      static_cast<std::uint64_t>(query / 16) + static_cast<std::uint64_t>(key / 16) * tiles;
+  const Words words =
+      philox(x.dropout.seed, x.dropout.offset / 4 + static_cast<std::uint64_t>(8 * head + key % 8),
+             tile, 7);
+  const std::uint32_t word = words[key / 8 % 2 + 2 * (query / 8 % 2)];
+  const std::uint32_t drawn = query % 2 == 0 ? word & 0xffff : word >> 16;
+  return drawn < (1.0 - x.dropout.probability) * 65536;
+}
+
 }  // namespace
 
 bool DroppedKeys::is_kept(std::int64_t query, std::int64_t key) const {
-  return order_ == DropoutOrder::flash ? is_kept_by_flash(problem_, head_, query, key)
-                                       : is_kept_by_efficient(problem_, head_, query, key);
+  switch (order_) {
+    case DropoutOrder::flash: return is_kept_by_flash(problem_, head_, query, key);
+    case DropoutOrder::efficient: return is_kept_by_efficient(problem_, head_, query, key);
+    case DropoutOrder::cudnn: return is_kept_by_cudnn(problem_, head_, query, key);
+    case DropoutOrder::none: break;
+  }
+  return true;
 }
 
 float DroppedKeys::kept_factor() const {
@@ -67,11 +87,13 @@ float DroppedKeys::kept_factor() const {
 void DroppedKeys::drop(std::span<float> row, std::int64_t query, std::int64_t first_key) const {
   if (!is_used()) return;
   const formats::Format& type = problem_.type;
-  // CUTLASS scales the rounded probabilities, FlashAttention the outputs.
-  const bool scales = order_ == DropoutOrder::efficient;
-  const float factor = scales ? operators::rounded_to(type, kept_factor()) : 1;
+  // CUTLASS scales the rounded probabilities, cuDNN those in FP32, FlashAttention the outputs.
+  const bool rounds = order_ == DropoutOrder::efficient;
+  const float factor = rounds                          ? operators::rounded_to(type, kept_factor())
+                       : order_ == DropoutOrder::cudnn ? kept_factor()
+                                                       : 1;
   for (float& p : row) {
-    if (scales) p = operators::rounded_to(type, p);
+    if (rounds) p = operators::rounded_to(type, p);
     p *= is_kept(query, first_key++) ? factor : 0;
   }
 }

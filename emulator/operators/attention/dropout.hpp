@@ -10,8 +10,8 @@
 // numbers in an order of its own.
 namespace guardbit::emulator::attention {
 
-enum class DropoutOrder : std::uint8_t { none, flash, efficient };
-constexpr auto words(DropoutOrder) { return std::array{"none", "flash", "efficient"}; }
+enum class DropoutOrder : std::uint8_t { none, flash, efficient, cudnn };
+constexpr auto words(DropoutOrder) { return std::array{"none", "flash", "efficient", "cudnn"}; }
 
 /// The dropped places of a head.
 class DroppedKeys {

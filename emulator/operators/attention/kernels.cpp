@@ -154,7 +154,8 @@ ForwardKernel cudnn_forward(const Problem& /*problem*/) {
                    .row_sum = RowSum::fresh,
                    .log_sum = LogSum::fused_ln2,
                    .flushes_exponentials = true,
-                   .approximates_reciprocal = true}};
+                   .approximates_reciprocal = true,
+                   .dropout = DropoutOrder::cudnn}};
 }
 
 BackwardKernel cudnn_backward(const Problem& x) {
@@ -164,7 +165,8 @@ BackwardKernel cudnn_backward(const Problem& x) {
                    .probability = Probability::fused,
                    .delta = {.threads = cudnn_width(x.value_width) / 8, .adds_pairs = true},
                    .scales_early = true,
-                   .query_gradient = QueryGradient::added}};
+                   .query_gradient = QueryGradient::added,
+                   .dropout = DropoutOrder::cudnn}};
 }
 
 std::string ForwardKernel::description() const {

@@ -374,6 +374,19 @@ TEST_CASE("Replay: recorded layers and attention are exact or possible, each cal
   }
 }
 
+TEST_CASE("Replay: cuDNN's dropout is exact, forward and backward") {
+  auto recording = emulator::replay::read_recording(
+      in_source("tests/golden/operators/cudnn_dropout.safetensors"));
+  const Replay replay = replayed(recording);
+  CHECK(replay.summary.exact == 23);
+  CHECK(replay.summary.calls == 23);
+  CHECK(replay.summary.outputs_exact == 378224);
+  // Another state of the generator drops other places.
+  auto& results = std::get<emulator::replay::List>(recording.calls.front().out.content);
+  std::swap(results.at(6), results.at(7));
+  CHECK(replayed(recording).summary.differs == 1);
+}
+
 TEST_CASE("Replay: recorded whole programs are exact in every call that computes") {
   struct Program {
     std::string name;

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <utility>
 
+#include "formats/files/text_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/joined.hpp"
 #include "formats/support/printable.hpp"
@@ -72,16 +72,8 @@ std::optional<Content> parsed(const std::string& path, const std::string& text) 
   return content;
 }
 
-std::string whole_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(formats::printable(path), "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 std::optional<Content> content_of(const std::string& path) {
-  const std::string text = whole_text(path);
+  const std::string text = formats::read_text(path);
   try {
     return parsed(path, text);
   } catch (const nlohmann::json::exception&) {
