@@ -22,6 +22,7 @@ constexpr std::array meanings = {
     std::string_view("columns of D hold what belongs to other columns"),
     std::string_view("an operand, C, D or tiles of one are transposed"),
     std::string_view("a tile of D or of an operand holds what belongs to another place"),
+    std::string_view("elements of an operand or of D stand in other places of their fragments"),
     std::string_view("a tile of D holds another tile's sum besides its own"),
     std::string_view("a tile of an operand holds other numbers"),
     std::string_view("another matrix stands in the place of an operand"),

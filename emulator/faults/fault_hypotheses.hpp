@@ -57,6 +57,8 @@ Faults find_unmasked_tail(const ProductNumbers& x);
 Faults find_k_sources(const ProductNumbers& x);
 /// Rows or columns of D, of the product or of C in the places of others.
 Faults find_permuted_lines(const ProductNumbers& x);
+/// Elements of A, B, the product, C or D in other places of their fragments of 16 x 16.
+Faults find_shuffled_fragments(const ProductNumbers& x);
 /// Numbers added to rows or columns, factors of rows or columns.
 Faults find_line_changes(const ProductNumbers& x);
 /// One wrong element of A or B; a few of one operand.

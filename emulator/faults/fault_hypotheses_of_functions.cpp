@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
@@ -107,6 +109,37 @@ const char* nearest_activation(const ProductNumbers& x, const Expected& asked) {
     if (squares < least) least = squares, name = activation.name;
   }
   return name;
+}
+
+/// A function that D went through before C, the bias or both were added, not after.
+Faults function_before_addend(const ProductNumbers& x) {
+  if (x.c.empty() && x.bias.empty()) return {};
+  const Expected asked = x.asked(), product = x.product_alone();
+  std::vector<std::pair<Expected, std::string>> inner = {{product, "C"}};
+  if (x.c.empty()) inner[0].second = "the bias";
+  if (!x.c.empty() && !x.bias.empty()) {
+    ProductNumbers without_c = x, without_bias = x;
+    without_c.c = {}, without_bias.bias = {};
+    inner = {
+        {product, "C and the bias"}, {without_bias.asked(), "the bias"}, {without_c.asked(), "C"}};
+  }
+  for (const auto& [before, added] : inner) {
+    const Expected after = asked - before;
+    for (const NamedFunction& activation : activations) {
+      Expected expected = through(activation, before);
+      const RealMatrix extra = rounded_before(activation, x, before);
+      for (std::size_t i = 0; i < expected.result.values.size(); ++i) {
+        expected.result.values[i] += after.result.values[i];
+        expected.magnitude.values[i] += after.magnitude.values[i];
+      }
+      if (!is_told(x, expected) || !agrees(x, expected, &extra) || agrees(x, asked, &extra))
+        continue;
+      Fault fault = activation_fault(activation.name);
+      fault.text = "the product went through " + fault.name + " before " + added + " was added";
+      return {fault};
+    }
+  }
+  return {};
 }
 
 /// The factors of the product and of C with which D is nearest to a function of their sum, by
@@ -264,6 +297,7 @@ Faults find_activation(const ProductNumbers& x) {
       return faults;
     }
   }
+  if (Faults faults = function_before_addend(x); !faults.empty()) return faults;
   if (Faults faults = function_of_factors(x); !faults.empty()) return faults;
   // A range.
   const auto [low, high] = std::minmax_element(x.d.values.begin(), x.d.values.end());

@@ -114,6 +114,12 @@ Faults moved_rows(const ProductNumbers& x, bool are_columns) {
   const Expected product = x.product_alone(), addend = all - product;
   if (const auto s = row_sources(x, product, addend))
     return {moved_fault(x, *s, are_columns, Moved::product)};
+  // A bias that is not added is that of a line whose number is small, too.
+  if (!x.bias.empty()) {
+    ProductNumbers without = x;
+    without.bias = {};
+    if (agrees(x, without.asked())) return {};
+  }
   if (const auto s = row_sources(x, addend, product))
     return {moved_fault(x, *s, are_columns, Moved::addend)};
   return {};

@@ -122,6 +122,45 @@ Faults more_than_its_sum(const ProductNumbers& x, const Expected& here, const Mo
   return found;
 }
 
+/// The tile holds its own product and the C of another place, or the product of another place and
+/// its own C.
+Faults half_of_another_tile(const ProductNumbers& x, const Expected& asked, const Expected& product,
+                            const Rectangle& r) {
+  if (x.c.empty() && x.bias.empty()) return {};
+  const ProductNumbers tile = tile_of(x, r);
+  const Expected addend = asked - product;
+  const std::string added = x.c.empty() ? "bias" : "C";
+  Faults found;
+  for (const bool moves_product : {false, true}) {
+    const Expected &moving = moves_product ? product : addend,
+                   &own = moves_product ? addend : product;
+    const Expected stays = part_of(own, r.row, r.column, r);
+    any_place(x, r, [&](std::int64_t i, std::int64_t j) {
+      if (i == r.row && j == r.column) return false;
+      const double wanted = moving.result(i, j) + stays.result(0, 0);
+      const double magnitude = moving.magnitude(i, j) + stays.magnitude(0, 0);
+      if (!may_be(x, x.d(r.row, r.column), wanted,
+                  x.rounding_unit() * magnitude + x.rounding_of_d(wanted)))
+        return false;
+      Expected both = part_of(moving, i, j, r);
+      for (std::size_t at = 0; at < both.result.values.size(); ++at) {
+        both.result.values[at] += stays.result.values[at];
+        both.magnitude.values[at] += stays.magnitude.values[at];
+      }
+      if (!agrees(tile, both)) return false;
+      Fault fault = fault_at(x, r, moves_product ? FaultKind::moved_tile : FaultKind::misplaced_c,
+                             moves_product ? "hold the product of " + place_text(x, i, j, r) +
+                                                 " and their own " + added
+                                           : "have the " + added + " of " + place_text(x, i, j, r));
+      if (!moves_product) fault.operand = "c";
+      found = {fault};
+      return true;
+    });
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
 /// The tile holds what belongs elsewhere, or itself transposed, or another tile's sum besides its
 /// own.
 Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expected& product,
@@ -143,6 +182,7 @@ Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expect
     return !found.empty();
   });
   if (!found.empty()) return found;
+  if (found = half_of_another_tile(x, asked, product, r); !found.empty()) return found;
   More more{product, RealMatrix(x.m(), x.n())};
   if (found = more_than_its_sum(x, here, more, r); !found.empty()) return found;
   // D without its addends.

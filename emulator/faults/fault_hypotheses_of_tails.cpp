@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "emulator/faults/fault_hypotheses.hpp"
 
@@ -53,11 +55,64 @@ Faults tail_of_a(const ProductNumbers& x, bool is_b) {
   return {};
 }
 
+/// What a kernel may hold of B behind the end of K, in words that follow "B".
+struct BehindB {
+  const char* words;
+  /// of B for element k + l
+  std::int64_t (*row)(std::int64_t l, std::int64_t k, std::int64_t tile);
+};
+constexpr BehindB behind_b[] = {
+    {"its last element again, as an index that is limited gives",
+     [](std::int64_t, std::int64_t k, std::int64_t) { return k - 1; }},
+    {"its first elements again", [](std::int64_t l, std::int64_t, std::int64_t) { return l; }},
+    {"what the tile before left there",
+     [](std::int64_t l, std::int64_t k, std::int64_t tile) { return k + l - tile; }},
+};
+
+/// The same where B has known rows there, for fewer rows of A than such rows.
+Faults tail_of_both(const ProductNumbers& x, bool is_b) {
+  const bool is_whole = x.rows.numbers.empty() || x.rows.numbers.back() + 1 == x.m();
+  if (!is_whole || x.m() < 2) return {};
+  const ProductNumbers all_but_last = x.selected(all_numbers(x.m() - 1), all_numbers(x.n()));
+  const Expected asked = all_but_last.asked();
+  for (const std::int64_t tile : {8, 16, 32, 64}) {
+    const std::int64_t length = tile - x.k() % tile;
+    if (tile > x.k()) continue;
+    const RealMatrix next = part(x.a, 1, x.m() - 1, 0, length);
+    for (const BehindB& behind : behind_b) {
+      std::vector<std::int64_t> rows;
+      for (std::int64_t l = 0; l < length; ++l) rows.push_back(behind.row(l, x.k(), tile));
+      const RealMatrix b = selected(x.b, rows, all_numbers(x.n()));
+      const auto size = [](double value) { return std::abs(value); };
+      const RealMatrix more = multiply(next, b),
+                       more_magnitude = multiply(mapped(next, size), mapped(b, size));
+      Expected expected = asked;
+      for (std::size_t i = 0; i < more.values.size(); ++i) {
+        expected.result.values[i] += x.alpha * more.values[i];
+        expected.magnitude.values[i] += std::abs(x.alpha) * more_magnitude.values[i];
+      }
+      if (!agrees(all_but_last, expected)) continue;
+      const std::string end = std::to_string(x.k()) + " to " + std::to_string(x.k() + length - 1);
+      return {{.kind = FaultKind::unmasked_tail,
+               .k = {{x.k(), x.k() + length}},
+               .operand = is_b ? "b" : "a",
+               .text = "k = " + end + ", behind the end of K, are added: there " +
+                       (is_b ? "B" : "A") + " has the first elements of its next " +
+                       (is_b ? "column" : "row") + " and " + (is_b ? "A " : "B ") + behind.words +
+                       " (no mask at the last tile of " + std::to_string(tile) + ")"}};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Faults find_unmasked_tail(const ProductNumbers& x) {
+  const ProductNumbers turned = x.turned();
+  if (Faults faults = tail_of_both(x, false); !faults.empty()) return faults;
+  if (Faults faults = tail_of_both(turned, true); !faults.empty()) return faults;
   if (Faults faults = tail_of_a(x, false); !faults.empty()) return faults;
-  return tail_of_a(x.turned(), true);
+  return tail_of_a(turned, true);
 }
 
 }  // namespace guardbit::emulator

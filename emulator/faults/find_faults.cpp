@@ -20,10 +20,11 @@ using Interrupted = std::function<bool()>;
 /// Those that speak of all outputs, simple ones first. Numbers that nothing explains, in a part of
 /// an operand, come last: of all of D they are looked for after its parts.
 constexpr Hypothesis of_all[] = {
-    find_factors,         find_wrapping,          find_activation,       find_softmax,
-    find_dropped_outputs, find_output_conversion, find_input_conversion, find_k_weights,
-    find_wrong_elements,  find_permuted_lines,    find_line_changes,     find_k_range,
-    find_stale_tile,      find_k_sources,         find_unmasked_tail,    find_wrong_tile};
+    find_factors,         find_wrapping,          find_activation,         find_softmax,
+    find_dropped_outputs, find_output_conversion, find_input_conversion,   find_k_weights,
+    find_wrong_elements,  find_permuted_lines,    find_line_changes,       find_k_range,
+    find_stale_tile,      find_k_sources,         find_shuffled_fragments, find_unmasked_tail,
+    find_wrong_tile};
 constexpr auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
 
 /// What a kernel may do that leaves every output within the bound of honest rounding.

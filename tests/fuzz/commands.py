@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutates the command lines of tests/command_lines/lines.txt and the files that they read, and runs them.
+"""Mutates the command lines of tests/command_lines/lines.txt and of lines.txt here, and the files that they read, and runs them.
 
 A command may end with 0, 1, 2 or 130; it says something at least every ten seconds and then ends on Ctrl-C; what it prints
 has no control characters and none of the words that only the authors of a library understand. Anything else is printed
@@ -33,6 +33,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent / "command_lines"))
 
 from inputs import write_inputs  # noqa: E402
+from lines import Line as NamedLine  # noqa: E402
 from lines import read_lines  # noqa: E402
 
 GOOD_STATUSES = (0, 1, 2, 130)
@@ -67,18 +68,27 @@ class Case(NamedTuple):
 # ---- What is run ----
 
 
+def lines_to_mutate() -> List[NamedLine]:
+    """All command lines; those of this folder have names with `fuzz-` before them."""
+    further = read_lines(HERE / "lines.txt")
+    return read_lines(HERE.parent / "command_lines" / "lines.txt") + [NamedLine("fuzz-" + line.name, line.shell) for line in further]
+
+
 def make_folder(folder: Path, guardbit: Path) -> None:
     """`in` and `repo` as command lines know them, and `made`, with what the steps of each line before the last one write."""
     folder.mkdir(parents=True)
     write_inputs(folder / "in", REPOSITORY)
     golden = folder / "repo" / "tests" / "golden"
     for path in (REPOSITORY / "tests" / "golden").iterdir():
-        if path.name in ("gemm", "mma.sp", "mma.sync", "traces", "wgmma", "wmma"):
+        if path.name in ("atlas", "gemm", "mma.sp", "mma.sync", "nccl", "operators", "traces", "wgmma", "wmma"):
             shutil.copytree(path, golden / path.name)
+    (golden / "compiled").mkdir()
+    for path in (REPOSITORY / "tests" / "golden" / "compiled").glob("*_006_*"):
+        shutil.copy(path, golden / "compiled")
     (folder / "repo" / "docs" / "experiments").mkdir(parents=True)
     shutil.copy(REPOSITORY / "docs" / "experiments" / "results.json", folder / "repo" / "docs" / "experiments")
     environment = {"PATH": f"{guardbit.parent}:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C.UTF-8", "PYTHON": sys.executable}
-    for line in read_lines(HERE.parent / "command_lines" / "lines.txt"):
+    for line in lines_to_mutate():
         if "\n" not in line.shell:
             continue
         place = folder / "made" / line.name
@@ -91,9 +101,9 @@ def make_folder(folder: Path, guardbit: Path) -> None:
 
 
 def simple_commands(folder: Path) -> List[List[str]]:
-    """Every command of lines.txt that needs no shell, whose words name the files of `folder`."""
+    """Every command of the lists that needs no shell, whose words name the files of `folder`."""
     commands = []
-    for line in read_lines(HERE.parent / "command_lines" / "lines.txt"):
+    for line in lines_to_mutate():
         made = folder / "made" / line.name
         for part in line.shell.split("\n"):
             if LEFT_OUT.search(part) or not part.startswith("guardbit "):

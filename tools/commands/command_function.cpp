@@ -88,7 +88,8 @@ void show_values(const Function& function, const FunctionOptions& options,
 FunctionOperand read_argument(const Function& function, const std::string& word, std::size_t i) {
   const formats::Format& format = function.formats.operands.at(i);
   if (const auto code = code_of_number(word, format)) return {word, {}, *code};
-  if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
+  std::error_code error;
+  if (!std::filesystem::exists(word, error) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
   return {formats::printable(word), read_operand("", emulator::operand_names.at(i), word, format)};
 }

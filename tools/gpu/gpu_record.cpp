@@ -152,7 +152,8 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
     if (!options.replays.empty()) return {};
     throw formats::Error("gpu record", "needs INSTRUCTION and --output, --into, or --replay");
   }
-  if (!std::filesystem::is_directory(options.folder))
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.folder, error))
     throw formats::Error(options.folder, "is not a folder");
   std::vector<TensorCoreInstruction> instructions;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {

@@ -61,7 +61,9 @@ CallPlan plan_of_call(const AskedCall& asked) {
   // Refuses what no library's call can be, in a book too.
   result.answer = emulator::atlas::plan_of(emulator::atlas::call_of(result.call, "plan"));
   if (asked.book.empty()) return result;
-  if (!std::filesystem::exists(asked.book))
+  // Of a name that cannot be a file's, reading says more.
+  std::error_code error;
+  if (!std::filesystem::exists(asked.book, error) && !error)
     throw formats::Error(formats::printable(asked.book), "no such file");
   emulator::replay::PlanBook book;
   read_plan_book(asked.book, book);

@@ -15,9 +15,11 @@
 #include "emulator/plan_search/plan_search.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/library_words.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "formats/text.hpp"
+#include "tools/console/read_json.hpp"
 
 namespace guardbit::tools {
 
@@ -65,7 +67,7 @@ emulator::atlas::ProductCall recorded_call(const std::string& path,
         "is of " + formats::printable(capture.arch) + ", and the atlas holds for another machine",
         std::string(emulator::atlas::scope.arch));
   try {
-    const nlohmann::json call = nlohmann::json::parse(entry->second);
+    const nlohmann::json call = nlohmann::json::parse(entry->second, limited_depth(where));
     const auto strides = [&](const char* key) {
       return call.at(key).get<std::vector<std::int64_t>>();
     };
@@ -79,8 +81,9 @@ emulator::atlas::ProductCall recorded_call(const std::string& path,
                                      .b_stride = strides("b_stride")},
                                     where);
   } catch (const nlohmann::json::exception& error) {
-    throw formats::Error(
-        where, "call in its metadata cannot be read: " + formats::printable(error.what()));
+    throw formats::Error(where,
+                         "call in its metadata cannot be read: " +
+                             formats::printable(formats::without_library_words(error.what())));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/faults/find_faults.hpp"
@@ -14,6 +15,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/words.hpp"
 #include "formats/text.hpp"
+#include "tests/catch.hpp"
 
 namespace guardbit::emulator {
 
@@ -29,6 +31,8 @@ struct Types {
 struct Subject {
   RealMatrix a, b, c;
   Types types;
+  /// [1, N] in the place of C; else empty
+  RealMatrix bias = {};
   std::int64_t k() const { return a.columns; }
 };
 
@@ -116,8 +120,8 @@ inline std::int64_t middle(const Subject& x) { return x.k() / 2 / stage * stage;
 
 inline ProductNumbers numbers(const Subject& x, RealMatrix d) {
   ProductNumbers result;
-  result.a = x.a, result.b = x.b, result.c = x.c;
-  result.beta = 1;
+  result.a = x.a, result.b = x.b, result.c = x.c, result.bias = x.bias;
+  result.beta = x.c.empty() ? 0 : 1;
   result.input = x.types.input, result.output = x.types.output;
   result.d =
       mapped(std::move(d), [&](double value) { return scalar::rounded(x.types.output, value); });
@@ -137,9 +141,16 @@ struct Tally {
   std::string missed;
 
   /// Judges each plant at this size and of these types.
-  void add(const std::vector<Plant>& plants, const Size& size, const Types& type) {
-    const Subject subject = subject_of(size, type, 1);
-    const RealMatrix right = plus(chained(subject.a, subject.b), subject.c);
+  void add(const std::vector<Plant>& plants, const Size& size, const Types& type,
+           bool with_bias = false) {
+    Subject subject = subject_of(size, type, 1);
+    if (with_bias) subject.bias = part(std::exchange(subject.c, {}), 0, 1, 0, size.n);
+    RealMatrix right = chained(subject.a, subject.b);
+    if (with_bias)
+      for (std::size_t at = 0; at < right.values.size(); ++at)
+        right.values[at] += subject.bias.values[at % subject.bias.values.size()];
+    else
+      right = plus(right, subject.c);
     for (const Plant& plant : plants) {
       const ProductNumbers x = numbers(subject, plant.kernel(subject));
       // A conversion to what the operands are changes nothing.
@@ -166,5 +177,13 @@ struct Tally {
     }
   }
 };
+
+/// 95 % with right words, none with wrong ones.
+inline void check_named(const Tally& tally) {
+  INFO(tally.missed);
+  CAPTURE(tally.named, tally.all);
+  CHECK(tally.named * 100 >= tally.all * 95);
+  CHECK(tally.misnamed == 0);
+}
 
 }  // namespace guardbit::emulator
