@@ -2,7 +2,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <numeric>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,7 +33,11 @@ struct Shuffle {
   std::array<int, all_bits> bit = {0, 1, 2, 3, 4, 5, 6, 7};
   Slot flipped = 0;
 
-  Slot source(Slot place) const {
+  /// [place], as `source_of_bits` says
+  std::array<std::uint8_t, 1U << all_bits> sources = {};
+
+  Slot source(Slot place) const { return sources[place]; }
+  Slot source_of_bits(Slot place) const {
     Slot from = flipped;
     for (std::size_t i = 0; i < all_bits; ++i)
       from ^= (place >> static_cast<unsigned>(bit[i]) & 1U) << i;
@@ -52,13 +57,16 @@ struct Shuffle {
   }
   bool keeps_rows() const { return keeps(bits_each, all_bits); }
   bool keeps_columns() const { return keeps(0, bits_each); }
-  /// Bits of the row are exchanged with the same bits of the column.
-  bool is_transposition() const {
+  /// The bits of the row that are exchanged with the same bits of the column, if that is all.
+  std::optional<unsigned> transposed_bits() const {
+    unsigned exchanged = 0;
     for (int i = 0; i < all_bits; ++i) {
       const int from = bit[static_cast<std::size_t>(i)];
-      if (from != i && from != (i + bits_each) % all_bits) return false;
+      if (from != i && from != (i + bits_each) % all_bits) return {};
+      if (from != i) exchanged |= 1U << static_cast<unsigned>(i % bits_each);
     }
-    return flipped == 0;
+    if (flipped != 0) return {};
+    return exchanged;
   }
 };
 
@@ -73,6 +81,9 @@ const std::vector<Shuffle>& all_shuffles() {
     Shuffle permuted;
     while (std::next_permutation(permuted.bit.begin(), permuted.bit.end()))
       list.push_back(permuted);
+    for (Shuffle& shuffle : list)
+      for (Slot place = 0; place < shuffle.sources.size(); ++place)
+        shuffle.sources[place] = static_cast<std::uint8_t>(shuffle.source_of_bits(place));
     std::stable_sort(list.begin(), list.end(), [](const Shuffle& x, const Shuffle& y) {
       return x.moved_bits() < y.moved_bits();
     });
@@ -142,9 +153,11 @@ class OperandShuffle {
 
   /// True if one explains D; `shuffle`, `begin` and `end` then say which.
   bool find();
+  /// True if a tile that comes from elsewhere does: by `down` rows and `along` elements of K.
+  bool find_moved();
 
   Shuffle shuffle;
-  std::int64_t begin = 0, end = 0;
+  std::int64_t begin = 0, end = 0, down = 0, along = 0;
   const std::vector<std::int64_t>& rows() const { return region_.rows; }
 
  private:
@@ -157,7 +170,10 @@ class OperandShuffle {
   /// fragment meets of B, for one output.
   std::vector<double> sums_of(const Sample& sample, std::int64_t first, std::int64_t last) const;
   bool fits(const std::vector<double>& sums, const Sample& sample, const Shuffle& tried) const;
-  bool explains_all(const Shuffle& tried, std::int64_t first, std::int64_t last) const;
+  using Source = std::function<double(std::int64_t row, std::int64_t k)>;
+  bool explains_all(const Source& source, std::int64_t first, std::int64_t last) const;
+  Source source_of(const Shuffle& tried) const;
+  bool find_moved_in(std::int64_t first, std::int64_t last);
   bool find_in(std::int64_t first, std::int64_t last);
 
   const ProductNumbers& x_;
@@ -197,18 +213,58 @@ bool OperandShuffle::fits(const std::vector<double>& sums, const Sample& sample,
   return std::abs(change - sample.error) <= sample.allowed;
 }
 
-bool OperandShuffle::explains_all(const Shuffle& tried, std::int64_t first,
+OperandShuffle::Source OperandShuffle::source_of(const Shuffle& tried) const {
+  return [this, tried](std::int64_t row, std::int64_t k) {
+    const auto from = static_cast<std::int64_t>(tried.source(slot_of(row, k)));
+    return element(row / side * side + from / side, k / side * side + from % side);
+  };
+}
+
+bool OperandShuffle::explains_all(const Source& source, std::int64_t first,
                                   std::int64_t last) const {
   ProductNumbers y = x_.selected(region_.rows, region_.columns);
-  for (std::int64_t i = 0; i < y.m(); ++i) {
-    const std::int64_t row = y.rows(i);
-    for (std::int64_t k = first; k < std::min(last, x_.k()); ++k) {
-      const auto from = static_cast<std::int64_t>(tried.source(slot_of(row, k)));
-      y.a(i, k) = element(row / side * side + from / side, k / side * side + from % side);
-    }
-  }
+  for (std::int64_t i = 0; i < y.m(); ++i)
+    for (std::int64_t k = first; k < std::min(last, x_.k()); ++k) y.a(i, k) = source(y.rows(i), k);
   y.multiply_operands();
   return agrees(y, y.asked());
+}
+
+bool OperandShuffle::find_moved_in(std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t step = 8;
+  const std::int64_t top = x_.rows(region_.rows.front()), bottom = x_.rows(region_.rows.back());
+  const std::int64_t rows = x_.rows(x_.m() - 1) + 1;
+  const auto fits_at = [&](const Sample& sample, std::int64_t by_rows, std::int64_t by_k) {
+    const std::int64_t row = x_.rows(sample.i);
+    double change = 0;
+    for (std::int64_t k = first; k < last; ++k)
+      change += (element(row + by_rows, k + by_k) - x_.a(sample.i, k)) * x_.b(k, sample.j);
+    return std::abs(x_.alpha * change - sample.error) <= sample.allowed;
+  };
+  for (std::int64_t by_rows = -(top / step * step); bottom + by_rows < rows; by_rows += step)
+    for (std::int64_t by_k = -(first / step * step); last + by_k <= x_.k(); by_k += step) {
+      if (by_rows == 0 && by_k == 0) continue;
+      const bool may_be = std::all_of(samples_.begin(), samples_.end(), [&](const Sample& sample) {
+        return fits_at(sample, by_rows, by_k);
+      });
+      if (!may_be || !explains_all([&](std::int64_t row,
+                                       std::int64_t k) { return element(row + by_rows, k + by_k); },
+                                   first, last))
+        continue;
+      begin = first, end = last, down = by_rows, along = by_k;
+      return true;
+    }
+  return false;
+}
+
+bool OperandShuffle::find_moved() {
+  constexpr std::int64_t most_ranges = 64;
+  if (samples_.size() < 4) return false;
+  for (std::int64_t length = side; length < x_.k() && length <= 8 * side; length *= 2) {
+    if (x_.k() / length > most_ranges) continue;
+    for (std::int64_t at = 0; at + length <= x_.k(); at += length)
+      if (find_moved_in(at, at + length)) return true;
+  }
+  return false;
 }
 
 bool OperandShuffle::find_in(std::int64_t first, std::int64_t last) {
@@ -221,7 +277,7 @@ bool OperandShuffle::find_in(std::int64_t first, std::int64_t last) {
     bool holds = true;
     for (std::size_t i = 0; i < samples_.size() && holds; ++i)
       holds = fits(sums_at(i), samples_[i], tried);
-    if (!holds || !explains_all(tried, first, last)) continue;
+    if (!holds || !explains_all(source_of(tried), first, last)) continue;
     shuffle = tried, begin = first, end = std::min(last, x_.k());
     return true;
   }
@@ -264,8 +320,15 @@ std::pair<FaultKind, std::string> meaning_of(const Shuffle& shuffle, FaultKind i
                                              FaultKind if_columns, const char* row,
                                              const char* column) {
   const std::string example = example_of(shuffle, row, column);
-  if (shuffle.is_transposition())
-    return {FaultKind::transposed, "are transposed in part: " + example};
+  if (const auto exchanged = shuffle.transposed_bits()) {
+    // Low bits are tiles; high ones blocks in a fragment.
+    const unsigned low = *exchanged + 1;
+    if (std::has_single_bit(low)) {
+      const std::string tile = std::to_string(low);
+      return {FaultKind::transposed, "are transposed within tiles of " + tile + " x " + tile};
+    }
+    return {FaultKind::transposed, "are transposed within their fragments in part: " + example};
+  }
   const std::string words = "stand in other places of their fragments of 16 x 16: " + example;
   if (shuffle.keeps_rows()) return {if_columns, words};
   if (shuffle.keeps_columns()) return {if_rows, words};
@@ -274,16 +337,30 @@ std::pair<FaultKind, std::string> meaning_of(const Shuffle& shuffle, FaultKind i
 
 Faults shuffled_operand(const ProductNumbers& x, bool is_b) {
   OperandShuffle search(x);
-  if (!search.find()) return {};
+  const bool is_shuffled = search.find();
+  if (!is_shuffled && !search.find_moved()) return {};
   const std::vector<Places> lines = x.rows.places(search.rows()), k = {{search.begin, search.end}};
   const char* const line = is_b ? "column" : "row";
-  const auto [kind, words] =
-      meaning_of(search.shuffle, is_b ? FaultKind::permuted_columns : FaultKind::permuted_rows,
-                 FaultKind::permuted_k, line, "k = ");
-  Fault fault{.kind = kind, .operand = is_b ? "b" : "a"};
+  Fault fault{.operand = is_b ? "b" : "a"};
   const bool are_all = std::ssize(search.rows()) == x.m();
   fault.text = (are_all ? "" : lines_of(line, lines) + ", ") + "k = " + text_of(k) + " of " +
-               (is_b ? "B " : "A ") + words;
+               (is_b ? "B " : "A ");
+  if (is_shuffled) {
+    const auto [kind, words] =
+        meaning_of(search.shuffle, is_b ? FaultKind::permuted_columns : FaultKind::permuted_rows,
+                   FaultKind::permuted_k, line, "k = ");
+    fault.kind = kind;
+    fault.text += words;
+  } else {
+    const auto moved = [](std::vector<Places> places, std::int64_t by) {
+      for (Places& range : places) range.begin += by, range.end += by;
+      return places;
+    };
+    fault.kind = search.down == 0 ? FaultKind::stale_k : FaultKind::moved_tile;
+    fault.text += "hold what belongs to " +
+                  (search.down == 0 ? "" : lines_of(line, moved(lines, search.down)) + ", ") +
+                  "k = " + text_of(moved(k, search.along));
+  }
   fault.k = k;
   if (!are_all) (is_b ? fault.columns : fault.rows) = lines;
   return {fault};
@@ -377,7 +454,7 @@ Faults shuffled_result(const ProductNumbers& x) {
   if (x.c.empty()) return {};
   if (const auto s = ResultShuffle(x, addend, product, wrong, samples).find()) {
     Faults faults = fault(*s, "C", "c");
-    faults[0].kind = FaultKind::misplaced_c;
+    if (faults[0].kind != FaultKind::transposed) faults[0].kind = FaultKind::misplaced_c;
     return faults;
   }
   return {};

@@ -37,6 +37,32 @@ RealMatrix distances(const ProductNumbers& x, const RealMatrix& moving, const Re
   return result;
 }
 
+/// The row of `moving` that row i of D, which is wrong, may hold: of the nearest ones, whose
+/// distances differ by less than rounding takes them, the one that rounding parts in fewest
+/// outputs.
+std::int64_t nearest_row(const ProductNumbers& x, const Expected& moving, const Expected& fixed,
+                         const RealMatrix& distance, std::int64_t i) {
+  constexpr std::int64_t most = 3;
+  std::vector<std::int64_t> rows = all_numbers(x.m());
+  const auto end = rows.begin() + std::min(most, x.m());
+  std::partial_sort(rows.begin(), end, rows.end(), [&](std::int64_t p, std::int64_t q) {
+    return distance(i, p) < distance(i, q);
+  });
+  const auto misses = [&](std::int64_t r) {
+    std::int64_t count = 0;
+    for (std::int64_t j = 0; j < x.n(); ++j) {
+      double wanted = moving.result(r, j) + fixed.result(i, j), seen = x.d(i, j);
+      if (x.activation == Activation::relu)
+        wanted = std::max(wanted, 0.0), seen = std::max(seen, 0.0);
+      const double allowed = x.rounding_unit() * (moving.magnitude(r, j) + fixed.magnitude(i, j));
+      count += std::abs(seen - wanted) <= allowed + x.rounding_of_d(wanted) ? 0 : 1;
+    }
+    return count;
+  };
+  return *std::min_element(rows.begin(), end,
+                           [&](std::int64_t p, std::int64_t q) { return misses(p) < misses(q); });
+}
+
 /// Where each row of D has its part `moving` from, if D is that and `fixed`. Rows that agree as
 /// they are stay; of the others, the nearest row is the source.
 std::optional<Sources> row_sources(const ProductNumbers& x, const Expected& moving,
@@ -58,8 +84,7 @@ std::optional<Sources> row_sources(const ProductNumbers& x, const Expected& movi
     const auto line = wrong.at.begin() + i * x.n();
     std::int64_t best = i;
     if (std::find(line, line + x.n(), true) != line + x.n()) {
-      for (std::int64_t r = 0; r < x.m(); ++r)
-        if (distance(i, r) < distance(i, best)) best = r;
+      best = nearest_row(x, moving, fixed, distance, i);
       if (best == i) return {};
       has_moved = true;
       set_row(i, best);

@@ -203,7 +203,8 @@ std::vector<Misreading> misreadings(const WholeProduct& x) {
     for (std::int64_t by = 1; by <= 32; by *= 2)
       strides.push_back(shape.columns - by), strides.push_back(shape.columns + by);
     for (const std::int64_t to : {8, 16, 32, 64, 128})
-      strides.push_back((shape.columns + to - 1) / to * to);
+      for (const std::int64_t more : {to - 1, to})
+        strides.push_back((shape.columns + more) / to * to);
     std::sort(strides.begin(), strides.end());
     strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
     for (const std::int64_t stride : strides) {

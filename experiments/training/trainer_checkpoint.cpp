@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -25,10 +26,12 @@ std::string text_of(double x) {
 std::uint64_t number_of(const formats::TensorFile& file, const std::string& key,
                         const std::string& where) {
   const auto found = file.metadata.find(key);
-  if (found == file.metadata.end() || found->second.empty() || found->second.size() > 20 ||
-      found->second.find_first_not_of("0123456789") != std::string::npos)
+  const std::string text = found == file.metadata.end() ? "" : found->second;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
     throw formats::Error(where, "is no checkpoint: its '" + key + "' is missing or no number");
-  return std::stoull(found->second);
+  return number;
 }
 
 const formats::Tensor& require_tensor(const formats::TensorFile& file, const std::string& name,

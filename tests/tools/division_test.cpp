@@ -134,6 +134,21 @@ TEST_CASE("Kept results of another shape are refused in one line", "[division]")
   }
 }
 
+TEST_CASE("A binade that is no number is refused in one line", "[division]") {
+  const TemporaryFolder folder;
+  const std::string kept = folder.path("kept");
+  REQUIRE(run_command(joined({"trace"}, joined(five_traces(), {"--results", kept}))).status == 0);
+  std::string text = read_text(kept);
+  const std::size_t at = text.find("\"-", text.find("\"binades\":{"));
+  REQUIRE(at != std::string::npos);
+  text[at + 1] = ')';
+  write_text(kept, text);
+  const CommandResult result = run_command({"trace", "merge", kept});
+  CHECK(result.status == 2);
+  CHECK(is_one_error_line(result.error));
+  CHECK_THAT(result.error, contains_text("binade: ')"));
+}
+
 TEST_CASE("Parts of explanations are put together, with those that cannot be read", "[division]") {
   const TemporaryFolder folder;
   write_text(folder.path("bad.safetensors"), "nonsense");

@@ -99,17 +99,16 @@ TEST_CASE("what is no JSON and no TOML is said without the parser's names of its
 
 TEST_CASE("names too long to be a file's are refused in our words") {
   const std::string name(5000, 'a');
-  const std::string words = "File name too long";
   check_refused({"plan", "--call", "mm", "--m", "4", "--n", "4", "--k", "4", "--dtype", "fp16",
                  "--book", name},
-                name + ": cannot be read: " + words);
+                "...: cannot be read: File name too long");
   check_refused({"function", "expf", "-o", "out.npy", name},
                 "is no number, and no such file is there");
 }
 
 TEST_CASE("a recorded call that is no JSON is refused without its parser's words") {
   const TemporaryFolder folder;
-  std::string file = formats::read_text(tests::in_source("tests/golden/atlas/unknown.safetensors"));
+  std::string file = tests::read_text(tests::in_source("tests/golden/atlas/unknown.safetensors"));
   // Of the same length: the header's stands before it.
   const auto replace = [&](const std::string& from, const std::string& to) {
     const std::size_t at = file.find(from);
@@ -117,7 +116,7 @@ TEST_CASE("a recorded call that is no JSON is refused without its parser's words
     REQUIRE(from.size() == to.size());
     file.replace(at, from.size(), to);
   };
-  replace(R"(\"op\": \")", R"(\"op\": ((()");
+  replace(R"(\"op\": \")", R"(\"op\": (()");
   tests::write_text(folder.path("x.safetensors"), file);
   check_refused({"verify", folder.path("x.safetensors"), "--predict"},
                 "call in its metadata cannot be read: ");

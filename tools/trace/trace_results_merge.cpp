@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,14 @@ namespace {
 void read_sum(experiments::ExactSum& sum, const json& text) {
   if (!sum.add_text(text.get<std::string>()))
     throw formats::Error("exact sum", formats::in_quotes(text.get<std::string>()) + " is none");
+}
+
+int binade_of(const std::string& text) {
+  int binade = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), binade);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw formats::Error("binade", formats::in_quotes(text) + " is none");
+  return binade;
 }
 
 template <class T>
@@ -66,7 +75,7 @@ TraceStatistics statistics_of(const json& object, const TraceQuestions& question
     read_sum(s.squares, object.at("exact_sum_squares"));
   }
   for (const auto& [binade, count] : object.at("binades").items())
-    s.binades[std::stoi(binade)] = count;
+    s.binades[binade_of(binade)] = count;
   for (const std::string& name : questions.formats) {
     const json& format = object.at("formats").at(name);
     for (const int scale : questions.scales) {
