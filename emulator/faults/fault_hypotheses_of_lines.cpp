@@ -38,11 +38,10 @@ RealMatrix distances(const ProductNumbers& x, const RealMatrix& moving, const Re
 }
 
 /// The row of `moving` that row i of D, which is wrong, may hold: of the nearest ones, whose
-/// distances differ by less than rounding takes them, the one that rounding parts in fewest
-/// outputs.
+/// order rounding may change, the one with which fewest outputs disagree.
 std::int64_t nearest_row(const ProductNumbers& x, const Expected& moving, const Expected& fixed,
                          const RealMatrix& distance, std::int64_t i) {
-  constexpr std::int64_t most = 3;
+  constexpr std::int64_t most = 8;
   std::vector<std::int64_t> rows = all_numbers(x.m());
   const auto end = rows.begin() + std::min(most, x.m());
   std::partial_sort(rows.begin(), end, rows.end(), [&](std::int64_t p, std::int64_t q) {

@@ -132,6 +132,7 @@ SPECIAL_NUMBERS = [
 def write_numbers(folder: Path) -> None:
     """Inputs of cast, quantize and trace."""
     write_npy(folder / "numbers.npy", Array(F32, (40,), SPECIAL_NUMBERS))
+    write_npy(folder / "no_numbers.npy", Array(F32, (0, 4), []))
     n = Numbers(1)
     weights = {
         "weight": Array(F32, (16, 64), n.bells(1024)),

@@ -229,8 +229,8 @@ void print(std::ostream& out, const Explanation& explanation) {
   }
   for (const std::string& limit : explanation.limits) out << limit << '\n';
   if (explanation.search.stopped) print_stop(out, explanation);
-  out << std::fixed << std::setprecision(2) << explanation.search.tried << " plans tried, "
-      << explanation.seconds << " s\n";
+  out << std::fixed << std::setprecision(2) << counted(explanation.search.tried, "plan")
+      << " tried, " << explanation.seconds << " s\n";
 }
 
 void print_changes(const Explanation& first, const Explanation& second) {

@@ -304,7 +304,9 @@ void print_trace(std::ostream& out, const TraceResults& results) {
       out << "… and " << groups.groups.size() - most << " more; --json has every tensor\n";
   }
 
-  if (!questions.formats.empty()) {
+  if (total.elements == 0) {
+    out << "\nno tensor has a number: there is nothing to say of formats\n";
+  } else if (!questions.formats.empty()) {
     print_windows(out, results, roles, total);
     print_recipes(out, results);
     print_trends(out, results);
