@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "formats/support/own_file.hpp"
 #include "formats/support/printable.hpp"
 
 namespace guardbit::experiments {
@@ -24,9 +25,8 @@ std::vector<std::string> recording_folders() {
   if (const char* const told = std::getenv("GUARDBIT_DATA"); told != nullptr && *told != '\0')
     folders.emplace_back(told);
   folders.emplace_back(own_recordings);
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return folders;
+  const fs::path program = formats::own_file();
+  if (program.empty()) return folders;
   constexpr const char* share = "share/guardbit/golden";
   folders.push_back((program.parent_path() / share).string());
   folders.push_back((program.parent_path().parent_path() / share).string());

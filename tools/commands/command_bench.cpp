@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "formats/support/error.hpp"
+#include "formats/support/own_file.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/commands/commands.hpp"
@@ -142,7 +143,7 @@ void compare(const BenchOptions& options) {
 /// Becomes the program that measures.
 void measure(const CLI::App& command) {
   const std::filesystem::path path =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
+      std::filesystem::path(formats::own_file()).parent_path() / program;
   if (!std::filesystem::exists(path)) {
     throw Error(
         "bench",

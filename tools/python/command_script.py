@@ -1,11 +1,16 @@
 #!python
-"""The command `guardbit` of an environment: starts the program that lies in the package."""
+"""The command `guardbit` of an environment: calls it in the package's module."""
 
+import ctypes
+import importlib.machinery
 import importlib.util
 import os
 import sys
 
-package = importlib.util.find_spec("guardbit")  # without importing it, nor NumPy
-if package is None or not package.submodule_search_locations:
+# Neither the package is imported nor NumPy; nor is the module asked to begin.
+package = importlib.util.find_spec("guardbit")
+module = importlib.machinery.PathFinder.find_spec("guardbit._core", package.submodule_search_locations) if package else None
+if module is None or not module.origin:
     sys.exit("guardbit: the package guardbit is not installed for this Python")
-os.execv(os.path.join(package.submodule_search_locations[0], "bin", "guardbit"), ["guardbit", *sys.argv[1:]])
+words = [b"guardbit", *map(os.fsencode, sys.argv[1:])]
+ctypes.CDLL(module.origin).guardbit_command(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))

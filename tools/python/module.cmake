@@ -26,12 +26,11 @@ set_target_properties(guardbit_no_driver PROPERTIES OUTPUT_NAME _no_driver PREFI
 target_link_options(guardbit_no_driver PRIVATE "LINKER:-soname,libcuda.so.1")
 add_dependencies(guardbit_python guardbit_no_driver)
 
-# The wheel: the package; in it the command and, where that looks for them, the recordings that experiments ask; beside the
-# interpreter a script that starts the command.
+# The wheel: the package; in it, where the command looks for them, the recordings that experiments ask; beside the interpreter a
+# script that calls the command, which is in the module: a program of its own would double the size.
 install(TARGETS guardbit_python guardbit_no_driver LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)
 if(SKBUILD_SCRIPTS_DIR)
   install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/python/command_script.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME guardbit COMPONENT python)
 endif()

@@ -2,10 +2,13 @@
 #include <nanobind/stl/string.h>
 
 #include <cctype>
+#include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "formats/support/error.hpp"
 #include "formats/support/version.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/python/array_view.hpp"
 #include "tools/python/bindings.hpp"
@@ -45,6 +48,16 @@ std::string as_python_says(std::string text) {
 }  // namespace
 
 }  // namespace guardbit::python
+
+/// The command, as a program of its own: command_script.py calls it. It ends the process.
+extern "C" [[noreturn]] __attribute__((visibility("default"))) void guardbit_command(int count,
+                                                                                     char** words) {
+  // Python has changed what these do. An interrupt that the caller ignores stays ignored.
+  std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
+  if (std::signal(SIGINT, SIG_DFL) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  std::exit(guardbit::tools::command_line(count, words));
+}
 
 NB_MODULE(_core, module) {
   namespace nb = nanobind;

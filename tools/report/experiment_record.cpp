@@ -10,6 +10,7 @@
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/own_file.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/version.hpp"
 #include "formats/support/words.hpp"
@@ -113,7 +114,7 @@ RunIdentity identity_of(const experiments::Experiment& experiment,
                         const experiments::Settings& settings, std::uint64_t seed) {
   static const std::string program = [] {
     // The library's hash takes eight bytes at a time; a Fingerprint takes a tenth of a second.
-    const formats::MappedFile file = formats::map_file("/proc/self/exe");
+    const formats::MappedFile file = formats::map_file(formats::own_file());
     const std::string_view bytes(reinterpret_cast<const char*>(file.bytes.data()),
                                  file.bytes.size());
     return experiments::fingerprint_text(std::hash<std::string_view>{}(bytes));
