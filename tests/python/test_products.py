@@ -118,6 +118,25 @@ def test_block_scales_go_through_the_instruction(rng, name):
     assert half.tobytes() == guardbit.cast(d, "bf16").tobytes()
 
 
+def test_what_is_added_beside_block_scales(rng):
+    a, b = rng.standard_normal((20, 96)).astype(np.float32), rng.standard_normal((96, 24)).astype(np.float32)
+    qa, qb = guardbit.quantize(a, "mxfp8_e4m3"), guardbit.quantize(b, "mxfp8_e4m3", axis=0)
+    c, bias = rng.standard_normal((20, 24)).astype(np.float32), rng.standard_normal(24).astype(np.float16)
+    sums = guardbit.matmul(qa, qb)
+
+    wide = np.longdouble  # takes a product of FP32 numbers exactly
+    assert np.array_equal(guardbit.matmul(qa, qb, c), sums + c)
+    assert np.array_equal(guardbit.matmul(qa, qb, bias=bias), sums + bias.astype(np.float32))
+    assert np.array_equal(guardbit.matmul(qa, qb, alpha=0.3), sums * np.float32(0.3))
+    with_c = (sums.astype(wide) * wide(np.float32(0.3)) + c * np.float32(1.7)).astype(np.float32)  # fma(alpha, sum, beta * c)
+    assert np.array_equal(guardbit.matmul(qa, qb, c, alpha=0.3, beta=1.7), with_c)
+    out = np.empty((20, 24), np.float16)
+    assert guardbit.matmul(qa, qb, c, bias=bias, alpha=0.3, beta=1.7, out_dtype="fp16", out=out) is out
+    assert np.array_equal(out, (with_c + bias.astype(np.float32)).astype(np.float16))
+    words = [x.codes.view(np.uint8) for x in (qa, qb)]
+    assert guardbit.matmul(*words, scale_a=qa.scales, scale_b=qb.scales, dtype="e4m3").tobytes() == sums.tobytes()
+
+
 def test_block_scales_are_those_of_single_executions(rng):
     a, b = rng.standard_normal((16, 64)).astype(np.float32), rng.standard_normal((64, 8)).astype(np.float32)
     qa, qb = guardbit.quantize(a, "mxfp8_e4m3"), guardbit.quantize(b, "mxfp8_e4m3", axis=0)
@@ -134,8 +153,13 @@ def test_block_scales_are_those_of_single_executions(rng):
     (lambda a, b, x: guardbit.matmul(a, a), "b: its blocks lie along axis -1"),
     (lambda a, b, x: guardbit.matmul(a, b, arch="sm_90"), "arch: no instruction of sm_90 multiplies e2m1 by e2m1"),
     (lambda a, b, x: guardbit.matmul(a, b, arch="nonsense"), "arch: unknown machine 'nonsense'"),
-    (lambda a, b, x: guardbit.matmul(a, b, plan="simt/fma.fp32 d=fp32"), "plan: is not taken beside block scales"),
-    (lambda a, b, x: guardbit.matmul(a, b, x), "c: is not taken beside block scales"),
+    (lambda a, b, x: guardbit.matmul(a, b, plan="simt/fma.fp32 d=fp32"), "plan: is not taken beside block scales, whose products are chains of"),
+    (lambda a, b, x: guardbit.matmul(a, b, tf32=True), "(valid: arch, out_dtype, alpha, beta, c, bias, dtype, out)"),
+    (lambda a, b, x: guardbit.matmul(a, b, x), "c: shape (16, 64) is not that of the product, (16, 16)"),
+    (lambda a, b, x: guardbit.matmul(a, b, bias=x[0]), "bias: shape (64,) is not (16,), a number for each column"),
+    (lambda a, b, x: guardbit.matmul(a, b, beta=2.0), "matmul: there is a beta, so c is needed"),
+    (lambda a, b, x: guardbit.matmul(a, b, out=x), "out: has shape (16, 64) where the result has (16, 16)"),
+    (lambda a, b, x: guardbit.matmul(a, b, out=x[:, :16].copy(), out_dtype="bf16"), "out: is fp32 where the result is bf16"),
     (lambda a, b, x: guardbit.matmul(a, b, scale_a=a.scales), "scale_a: a is of Blocks"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales[:3], scale_b=b.scales), "scale_a: shape (3, 4) does not fit"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales, scale_b=b.scales[:1]), "scale_b: (1, 16) scales in ue4m3 fit no block format"),

@@ -233,6 +233,16 @@ def writable(out: Any) -> np.ndarray:
     return out
 
 
+def result_memory(out: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> np.ndarray:
+    """The memory of what a caller gives for a result of that shape, as an array of the shape `flat`."""
+    if writable(out).shape != shape:
+        raise ValueError(f"out: has shape {out.shape} where the result has {shape}")
+    if not out.flags.c_contiguous:
+        raise ValueError("out: does not lie row by row in memory")
+    memory: np.ndarray = out.reshape(flat)
+    return memory
+
+
 def output(array: np.ndarray, format: str, name: str) -> _core.Array:
     """Memory for a result of that format."""
     if array.dtype.kind != "u":

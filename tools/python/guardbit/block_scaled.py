@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .arrays import Codes, empty_codes, format_name, from_codes, library_of, output, to_numpy
+from .arrays import Codes, empty_codes, format_name, from_codes, library_of, output, result_memory, to_numpy, view
 from .casting import Blocks, block_formats
 from .catalogue import instructions
 from .tables import Record
@@ -33,7 +33,7 @@ def _format_of_scales(scales: Any) -> str | None:
         return None
 
 
-def _operand(x: Any, scales: Any, axis: int, name: str) -> tuple[np.ndarray, str, np.ndarray, str, int, float]:
+def _operand(x: Any, scales: Any, axis: int, name: str, dtype: Any) -> tuple[np.ndarray, str, np.ndarray, str, int, float]:
     """Codes and scales as words with their formats, the elements of a block, the scale of the tensor."""
     of_tensor = 1.0
     if isinstance(x, Blocks):
@@ -42,10 +42,11 @@ def _operand(x: Any, scales: Any, axis: int, name: str) -> tuple[np.ndarray, str
         if x.axis not in (axis, axis + 2):
             raise ValueError(f"{name}: its blocks lie along axis {x.axis}, and K is axis {axis}: quantize(..., axis={axis})")
         of_tensor = 1.0 if x.tensor_scale is None else x.tensor_scale
-        x, scales = x.codes, x.scales
+        x, scales, dtype = x.codes, x.scales, None
     elif scales is None:
         raise ValueError(f"scale_{name}: {name} has no scales, the other operand has")
     codes, element = to_numpy(x, name)
+    element = element if dtype is None else format_name(dtype, "dtype")
     words, of_scales = to_numpy(scales, f"scale_{name}")
     if codes.ndim != 2 or words.ndim != 2:
         raise ValueError(f"{name}: operands with block scales and their scales have 2 dimensions")
@@ -86,18 +87,23 @@ def _tiles(words: np.ndarray, rows: int, columns: int) -> np.ndarray:
 def matmul(
     a: Any,
     b: Any,
+    c: Any,
     scale_a: Any,
     scale_b: Any,
     *,
     arch: str,
     out_dtype: Any,
     alpha: float | None,
+    beta: float | None,
+    bias: Any,
+    dtype: Any,
+    out: Any,
     engine: str,
     threads: int,
 ) -> Any:
-    """alpha * a @ b: one ascending chain over K in FP32, times alpha and the scales of the tensors in FP32, rounded to `out_dtype`."""
-    a_codes, a_format, a_scales, of_scale, size, a_tensor = _operand(a, scale_a, -1, "a")
-    b_codes, b_format, b_scales, of_b_scale, b_size, b_tensor = _operand(b, scale_b, -2, "b")
+    """One ascending chain over K in FP32, then the epilogue of a plan: alpha * sums + beta * c + bias in FP32, rounded to `out_dtype`."""
+    a_codes, a_format, a_scales, of_scale, size, a_tensor = _operand(a, scale_a, -1, "a", dtype)
+    b_codes, b_format, b_scales, of_b_scale, b_size, b_tensor = _operand(b, scale_b, -2, "b", dtype)
     if (of_scale, size) != (of_b_scale, b_size):
         raise ValueError(f"scale_b: blocks of {b_size} with {of_b_scale} beside A's blocks of {size} with {of_scale}")
     (rows, k), (b_rows, columns) = a_codes.shape, b_codes.shape
@@ -106,6 +112,23 @@ def matmul(
     if 0 in (rows, k, columns):
         raise ValueError("a: the array is empty")
     instruction = instruction_for(arch, a_format, b_format, of_scale, size)
+    to = "fp32" if out_dtype is None else format_name(out_dtype, "out_dtype")
+    # One matrix for each row of the result: the row of sums times 1, which is exact.
+    by_row = (rows, 1, columns)
+    codes = empty_codes(by_row, to) if out is None else result_memory(out, (rows, columns), by_row)
+    result = output(codes, to, "out")
+    if beta is not None and c is None:
+        raise ValueError("matmul: there is a beta, so c is needed")
+    added = None
+    if c is not None:
+        c_codes, c_format = to_numpy(c, "c")
+        try:
+            added = _core.Array.view(np.broadcast_to(c_codes, (rows, columns)).reshape(by_row), c_format, "c")
+        except ValueError:
+            raise ValueError(f"c: shape {c_codes.shape} is not that of the product, {(rows, columns)}") from None
+    to_every_row = None if bias is None else view(bias, "bias")
+    if to_every_row is not None and tuple(to_every_row.shape) != (columns,):
+        raise ValueError(f"bias: shape {tuple(to_every_row.shape)} is not {(columns,)}, a number for each column")
     # tcgen05 has no M and N in its name: 128 rows, and columns in steps of 16 up to 256.
     m, n, step = instruction.shape["m"] or 128, instruction.shape["n"] or min(256, -(-columns // 16) * 16), instruction.shape["k"]
     a_codes, a_scales = _padded(a_codes, m, step), _padded(a_scales, m, step // size)
@@ -127,18 +150,15 @@ def matmul(
             ("a_scale", executions(a_scales[:, block], m, step // size), of_scale),
             ("b_scale", executions(b_scales[block], step // size, n), of_scale),
         ]
-        result = empty_codes(sums.shape, "fp32")
+        next_sums = empty_codes(sums.shape, "fp32")
         _core.run(instruction.arch, instruction.name, instruction.toolkit, [_core.Array.view(words, of, name) for name, words, of in operands],
-                  False, False, False, engine, threads, output(result, "fp32", "out"))
-        sums = result
+                  False, False, False, engine, threads, output(next_sums, "fp32", "out"))
+        sums = next_sums
     whole = sums.reshape(down, across, m, n).swapaxes(1, 2).reshape(down * m, across * n)[:rows, :columns]
-    to = "fp32" if out_dtype is None else format_name(out_dtype, "out_dtype")
-    codes = empty_codes((rows * columns, 1), to)
-    # The epilogue of a plan: the sums times 1, which is exact, times alpha in FP32, rounded to the result's format.
-    column = _core.Array.view(np.ascontiguousarray(whole).reshape(-1, 1), "fp32", "d")
-    one = _core.Array.view(np.full((1, 1), 0x3F800000, np.uint32), "fp32", "one")
+    products = _core.ProductArrays(_core.Array.view(np.full((rows, 1, 1), 0x3F800000, np.uint32), "fp32", "one"),
+                                   _core.Array.view(np.ascontiguousarray(whole).reshape(by_row), "fp32", "sums"), added, to_every_row, None, None, False)
     factor = a_tensor * b_tensor * (1.0 if alpha is None else alpha)
-    _core.multiply(_core.ProductArrays(column, one, None, None, None, None, False), _core.with_output("simt/fma.fp32 d=fp32", to), factor, None,
-                   "auto", threads, output(codes, to, "out"))
-    codes = codes.reshape(rows, columns)
-    return from_codes(codes, to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))
+    _core.multiply(products, _core.with_output("simt/fma.fp32 d=fp32", to), factor, beta, "auto", threads, result)
+    if out is not None:
+        return out
+    return from_codes(codes.reshape(rows, columns), to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core, block_scaled
 from .arguments import checked
-from .arrays import empty_codes, format_name, from_codes, library_of, number_or_array, output, to_numpy, view, writable
+from .arrays import empty_codes, format_name, from_codes, library_of, number_or_array, output, result_memory, to_numpy, view
 
 
 @checked
@@ -87,18 +87,18 @@ def matmul(
 
     Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=0`), or codes with
     `scale_a` and `scale_b` in E8M0 or E4M3. They go through one ascending chain of the block-scaled instruction of `arch` (default sm_100); the
-    FP32 sum is multiplied by alpha and the scales of the tensors, and rounded to `out_dtype` (default fp32).
+    FP32 sum is multiplied by alpha and the scales of the tensors, beta * c and bias are added in FP32, and the result is rounded to `out_dtype`
+    (default fp32). `plan`, `like`, `tf32` and `sparse` are for other products.
 
     Operands are read where they lie. Returns an array of a's library; a on a GPU is copied to the host and the result back.
     """
     if block_scaled.has_block_scales(a, b, scale_a, scale_b):
-        given = {"c": c, "plan": plan, "like": like, "beta": beta, "bias": bias, "dtype": dtype, "out": out}
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(f"{name}: is not taken beside block scales")
-        if tf32 or sparse:
-            raise ValueError(f"{'tf32' if tf32 else 'sparse'}: is not taken beside block scales")
-        return block_scaled.matmul(a, b, scale_a, scale_b, arch=arch or "sm_100", out_dtype=out_dtype, alpha=alpha, engine=engine, threads=threads)
+        for name, given in (("plan", plan is not None), ("like", like is not None), ("tf32", tf32), ("sparse", sparse)):
+            if given:
+                raise ValueError(f"{name}: is not taken beside block scales, whose products are chains of the block-scaled instruction of arch "
+                                 "(valid: arch, out_dtype, alpha, beta, c, bias, dtype, out)")
+        return block_scaled.matmul(a, b, c, scale_a, scale_b, arch=arch or "sm_100", out_dtype=out_dtype, alpha=alpha, beta=beta, bias=bias,
+                                   dtype=dtype, out=out, engine=engine, threads=threads)
     (a_codes, a_format), (b_codes, b_format) = to_numpy(a, "a"), to_numpy(b, "b")
     if dtype is not None:
         a_format = b_format = format_name(dtype, "dtype")
@@ -140,18 +140,9 @@ def matmul(
     to = _core.plan_output(text)
     flat = (*((int(np.prod(batch)),) if batch else ()), rows, columns)
     shape = (*batch, *(() if row else (rows,)), *(() if column else (columns,)))
-    codes = empty_codes(flat, to) if out is None else _result_memory(out, shape, flat)
+    codes = empty_codes(flat, to) if out is None else result_memory(out, shape, flat)
     _core.multiply(arrays, text, alpha, beta, engine, threads, output(codes, to, "out"))
     return from_codes(codes.reshape(shape), to, library_of(a, b)) if out is None else out
-
-
-def _result_memory(out: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> np.ndarray:
-    if writable(out).shape != shape:
-        raise ValueError(f"out: has shape {out.shape} where the result has {shape}")
-    if not out.flags.c_contiguous:
-        raise ValueError("out: does not lie row by row in memory")
-    memory: np.ndarray = out.reshape(flat)
-    return memory
 
 
 def _pair(value: Any, name: str) -> tuple[int, int]:
