@@ -82,6 +82,115 @@ def compile_mode(draw):
     return draw.choice(["default", "ftz", "fast", "quick", ""])
 
 
+def size(draw):
+    return draw.choice([1, 2, 3, 7, 16, 100, 4096, 0, -1, 2**31])
+
+
+def layout(draw):
+    return draw.choice(["NN", "NT", "TN", "TT", "nn", "N", "NNN", ""])
+
+
+def strides(draw):
+    return draw.choice([[1, 16], [16, 1], [0, 0], [256, 16, 1], [], [-1, 1], [2**62, 1], "NN", [0.5, 1]])
+
+
+def plan_of_a_call(op, m, n, k, kind, both=None, **options):
+    if both is not None:
+        options.update(a_stride=both, b_stride=both)
+    return guardbit.plan(op, m=m, n=n, k=k, dtype=kind, **options)
+
+
+def operator(draw):
+    return draw.choice(["mm", "addmm", "bmm", "MM", "conv", ""])
+
+
+def answering(draw):
+    """A function for probe: right, or wrong in one of the ways that a user's may be."""
+    def nothing(a, b):
+        return None
+
+    def too_small(a, b):
+        return np.zeros((1,), np.float32)
+
+    def right(a, b, c=None):
+        d = a.astype(np.float32) @ b.astype(np.float32)
+        return d if c is None else d + c
+
+    def wrong(a, b):
+        raise KeyError("the function's own")
+
+    return draw.choice([right, right, right, nothing, too_small, wrong])
+
+
+def probe_of(function, a, d, k, **options):
+    """What the function itself raises comes out as it is."""
+    try:
+        return guardbit.probe(function, a=a, d=d, k=k, **options)
+    except KeyError:
+        return None
+
+
+def probed_size(draw):
+    return draw.choice([1, 2, 3, 4, 0, -1, 2**40, 0.5])
+
+
+def format_of_probe(draw):
+    return draw.choice(["fp16", "fp32", "bf16", "e4m3", "fp64", "int8", "nvfp4", np.float16, "\0"])
+
+
+def table_of(name, column, value):
+    tables = {"formats": guardbit.formats, "instructions": guardbit.instructions, "plans": guardbit.plans, "machines": guardbit.machines}
+    table = tables.get(name if isinstance(name, str) else "", guardbit.formats)()
+    if not isinstance(column, str):
+        column = ""
+    try:
+        return repr(table.where(**{column: value})) + table._repr_html_()
+    except AttributeError as error:
+        raise TypeError(str(error)) from None
+
+
+def table_name(draw):
+    return draw.choice(["formats", "instructions", "plans", "machines"])
+
+
+def column_name(draw):
+    return draw.choice(["name", "format", "arch", "a", "d", "library", "nonsense", "__class__"])
+
+
+def product_of_made_blocks(a, b, codes, scales, of_tensor, name, axis):
+    made = guardbit.Blocks(codes, scales, of_tensor, name, axis)
+    return guardbit.matmul(made, guardbit.quantize(b, "nvfp4", axis=0)), guardbit.matmul(guardbit.quantize(a, "nvfp4"), made), guardbit.dequantize(made)
+
+
+def product_of_torch(x, y):
+    try:
+        return x @ y
+    except RuntimeError as error:
+        raise ValueError("PyTorch's own") from error
+
+
+def in_machine(x, y, arch, plans):
+    product_of_torch(x, y)
+    with guardbit.torch.machine(arch, plans=plans):
+        return x @ y
+
+
+def tensor(draw):
+    kind = draw.choice([torch.float16, torch.float32, torch.bfloat16, torch.float64, torch.int8, torch.float8_e4m3fn, torch.complex64, torch.bool])
+    return torch.ones([draw.choice([0, 1, 2, 3, 8]) for _ in range(draw.choice([1, 2, 2, 2, 3]))]).to(kind)
+
+
+def plans_of_machine(draw):
+    return draw.choice([None, None, {}, {"fp16": "simt/fma.fp32 d=fp16"}, {"fp16": "nonsense"}, {"e9": ""}, {"tf32": "\n"}])
+
+
+def explained_by_torch(x, y, **options):
+    try:
+        return str(guardbit.torch.explain(lambda a: a @ y, x, **options))
+    except RuntimeError as error:
+        raise ValueError("PyTorch's own") from error
+
+
 CALLS = {
     guardbit.cast: ([array, word], dict(rounding=word, converter=word, overflow=word, scale=number, seed=number, dtype=word, threads=number, out=array)),
     guardbit.quantize: ([array, word], dict(axis=number, rounding=word, scale_rule=word, tensor_scale=number, seed=number, threads=number)),
@@ -105,9 +214,31 @@ CALLS = {
     guardbit.load: ([word], dict(dtype=word)),
     function_of: ([function_name, array, array, operand_count], dict(arch=word, compile=compile_mode, toolkit=word, threads=number)),
     guardbit.functions: ([compile_mode], {}),
-    product_of_blocks: ([array, array], dict(first=block_format, second=block_format, axis=number, arch=word, c=array, alpha=number, out_dtype=word,
-                                             scale_a=array, engine=word, threads=number)),
+    product_of_blocks: ([array, array], dict(first=block_format, second=block_format, axis=number, arch=word, c=array, alpha=number, beta=number,
+                                             bias=array, out=array, dtype=word, out_dtype=word, scale_a=array, engine=word, threads=number)),
+    plan_of_a_call: ([operator, size, size, size, lambda d: d.choice(["fp16", "bf16", "fp32", "fp64", "e4m3", np.float32])],
+                     dict(batch=size, tf32=number, layout=layout, both=strides, book=word, like=word)),
+    probe_of: ([answering, format_of_probe, format_of_probe, probed_size], dict(b=format_of_probe, c=format_of_probe, m=probed_size, row=number, seed=number,
+                                                                                library=word, batched=number)),
+    table_of: ([table_name, column_name, word], {}),
+    guardbit.instructions: ([word], {}),
+    product_of_made_blocks: ([array, array, array, array, number, word, number], {}),
 }
+try:
+    import torch
+
+    import guardbit.torch
+
+    CALLS[in_machine] = ([tensor, tensor, word, plans_of_machine], {})
+    CALLS[explained_by_torch] = ([tensor, tensor], dict(loss=lambda d: d.choice([None, torch.sum])))
+except ImportError:
+    pass
+try:
+    import guardbit.jax
+
+    CALLS[guardbit.jax.matmul] = ([array, array], dict(arch=word, plan=word, like=word, out_dtype=word, tf32=number, threads=number))
+except ImportError:
+    pass
 
 
 def main():

@@ -25,6 +25,25 @@ def test_under_jit_grad_and_vmap(rng):
     assert np.asarray(both[1]).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("shapes, options, error, text", [
+    (((2, 3), (4, 2)), {}, ValueError, "b: is [4, 2] where A is [2, 3]: B needs 3 rows, A's K"),
+    (((3,), (3, 2)), {}, ValueError, "a: a and b have at least 2 dimensions here"),
+    (((0, 3), (3, 2)), {}, ValueError, "a: the array is empty"),
+    (((2, 2, 3), (3, 3, 2)), {}, ValueError, "b: batches of (3,) do not fit those of a, (2,)"),
+    (((2, 3), (3, 2)), {"threads": -1}, ValueError, "threads: -1 is out of range"),
+    (((2, 3), (3, 2)), {"arch": 9}, TypeError, "arch: is a word, not int"),
+    (((2, 3), (3, 2)), {"arch": "sm_91"}, guardbit.Error, "arch: unknown architecture 'sm_91'"),
+])
+def test_wrong_input_has_one_clear_line(shapes, options, error, text):
+    import guardbit.jax
+
+    with pytest.raises(error) as raised:
+        guardbit.jax.matmul(*(np.ones(shape, np.float32) for shape in shapes), **options)
+    assert str(raised.value).startswith(text) and "\n" not in str(raised.value)
+    with pytest.raises(TypeError, match="^a: JAX makes no array of object$"):
+        guardbit.jax.matmul(np.ones((2, 2), object), np.ones((2, 2), np.float32))
+
+
 def test_arrays_come_back_as_jax_arrays(rng):
     x = jnp.asarray(rng.standard_normal(100), jnp.float32)
     y = guardbit.cast(x, jnp.float8_e4m3fn, converter="ml_dtypes")

@@ -141,3 +141,7 @@ def test_it_is_said_once_that_no_library_is_meant(capfd):
 def test_bad_arguments_are_refused(arguments, told):
     with pytest.raises(ValueError, match=told):
         guardbit.torch.machine(*arguments)
+    with pytest.raises(TypeError, match="arch: is a word, not int"):
+        guardbit.torch.machine(90)
+    with pytest.raises(TypeError, match="plans: is a dict of plans by format, not str"):
+        guardbit.torch.machine("sm_90", "x")

@@ -4,8 +4,8 @@
 # For this machine: one wheel for each interpreter of CPython 3.10 and 3.11, one of the stable ABI for 3.12 and later (default: those of
 # python3.10, python3.11 and python3.12 that are there). auditwheel puts the libraries that the module needs into it (libzip and what that needs) and names
 # the oldest glibc that it runs with: that of the system here, so build on the oldest one that is to be served.
-# --aarch64 compiles for 64-bit ARM instead, by Debian's cross compiler and its packages of that architecture: the stable ABI only, since
-# the headers of the other versions depend on the machine.
+# --aarch64 compiles for 64-bit ARM instead, by Debian's cross compiler and its packages of that architecture. The headers are those of the
+# interpreters here: of pyconfig.h, Linux on x86-64 and on ARM differ only in macros that no other header asks for.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tools/scripts/install_dependencies.sh
@@ -24,6 +24,7 @@ if ((${#pythons[@]} == 0)); then
   for version in 3.10 3.11 3.12; do
     ! "python$version" -c '' 2>/dev/null || pythons+=("python$version")
   done
+  ((${#pythons[@]})) || { echo 'build_wheels.sh: no python3.10, python3.11 or python3.12 here; name an interpreter' >&2; exit 2; }
 fi
 
 # version_of PYTHON: 310, 311, 312, …
@@ -49,20 +50,20 @@ wheel() {
 }
 
 mkdir -p build/wheelhouse
+install_dependencies
 if [[ -n $aarch64 ]]; then
-  stable=
-  for python in "${pythons[@]}"; do (($(version_of "$python") < 312)) || stable=$python; done
-  [[ -n $stable ]] || { echo 'build_wheels.sh: --aarch64 needs python3.12 or later, whose headers have the stable ABI' >&2; exit 2; }
-  install_dependencies
   dpkg --print-foreign-architectures | grep -q '^arm64$' || { dpkg --add-architecture arm64 && apt-get update -qq; }
   install_packages g++-aarch64-linux-gnu libzip-dev:arm64 zlib1g-dev:arm64
-  venv=$(tools_for "$stable")
-  # The tag of the wheel, the name of the module, the compiler.
-  export _PYTHON_HOST_PLATFORM=linux-aarch64 SETUPTOOLS_EXT_SUFFIX=.abi3.so
-  wheel "$venv" aarch64 auto -C cmake.define.CMAKE_TOOLCHAIN_FILE="$PWD/tools/scripts/aarch64.cmake"
+  for python in "${pythons[@]}"; do
+    version=$(version_of "$python")
+    venv=$(tools_for "$python")
+    suffix=.cpython-$version-aarch64-linux-gnu.so
+    ((version < 312)) || suffix=.abi3.so
+    # The tag of the wheel and the name of the module.
+    _PYTHON_HOST_PLATFORM=linux-aarch64 SETUPTOOLS_EXT_SUFFIX=$suffix wheel "$venv" "cp$version-aarch64" auto \
+      -C cmake.define.CMAKE_TOOLCHAIN_FILE="$PWD/tools/scripts/aarch64.cmake"
+  done
 else
-  ((${#pythons[@]})) || { echo 'build_wheels.sh: no python3.10, python3.11 or python3.12 here; name an interpreter' >&2; exit 2; }
-  install_dependencies
   "$(tools_for "${pythons[0]}")/bin/python" -m build --sdist --no-isolation --outdir build/wheelhouse
   for python in "${pythons[@]}"; do
     wheel "$(tools_for "$python")" "cp$(version_of "$python")" auto

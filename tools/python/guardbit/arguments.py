@@ -12,7 +12,7 @@ _INT32 = (-(2**31), 2**31 - 1)
 # Of whole numbers, by the argument's name; others have 32 bits.
 _RANGES = {
     "threads": (0, 2**31 - 1), "max_plans": (1, 1000), "max_report": (0, 2**31 - 1), "most": (0, 2**31 - 1), "seed": (0, 2**64 - 1),
-    "m": (1, 4096), "n": (1, 4096), "groups": (1, 2**31 - 1), "growth_interval": (-(2**63), 2**63 - 1),
+    "m": (1, 2**31 - 1), "n": (1, 2**31 - 1), "groups": (1, 2**31 - 1), "growth_interval": (-(2**63), 2**63 - 1),
 }
 
 

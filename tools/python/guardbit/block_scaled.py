@@ -39,6 +39,8 @@ def _operand(x: Any, scales: Any, axis: int, name: str, dtype: Any) -> tuple[np.
     if isinstance(x, Blocks):
         if scales is not None:
             raise ValueError(f"scale_{name}: {name} is of Blocks, which have scales")
+        if not isinstance(x.axis, int):
+            raise TypeError(f"{name}: the axis of Blocks is a whole number, not {type(x.axis).__name__}")
         if x.axis not in (axis, axis + 2):
             raise ValueError(f"{name}: its blocks lie along axis {x.axis}, and K is axis {axis}: quantize(..., axis={axis})")
         of_tensor = 1.0 if x.tensor_scale is None else x.tensor_scale

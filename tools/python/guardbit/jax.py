@@ -12,9 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _core, products
+from .arguments import checked
 from .arrays import NUMPY, empty_codes, format_name, from_codes
 
 
+def _operand(x: Any, name: str) -> Any:
+    try:
+        array = jnp.asarray(x)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name}: JAX makes no array of {getattr(x, 'dtype', type(x).__name__)}") from None
+    if array.ndim < 2:
+        raise ValueError(f"{name}: a and b have at least 2 dimensions here")
+    return array
+
+
+@checked
 def matmul(
     a: Any,
     b: Any,
@@ -32,9 +44,15 @@ def matmul(
     products of the same machine: da = g @ b.T and db = a.T @ g, each cast to the operand's type; with a `plan` they are
     computed by that plan, too.
     """
-    a, b = jnp.asarray(a), jnp.asarray(b)
-    if a.ndim < 2 or b.ndim < 2:
-        raise ValueError("matmul: a and b have at least 2 dimensions here")
+    a, b = _operand(a, "a"), _operand(b, "b")
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"b: is {list(b.shape)} where A is {list(a.shape)}: B needs {a.shape[-1]} rows, A's K")
+    if 0 in a.shape or 0 in b.shape:
+        raise ValueError(f"{'a' if 0 in a.shape else 'b'}: the array is empty")
+    try:
+        jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"b: batches of {b.shape[:-2]} do not fit those of a, {a.shape[:-2]}") from None
     chosen: dict[str, Any] = {"arch": arch, "plan": plan, "like": like, "tf32": tf32}
     text = products.plan_of(format_name(a.dtype, "a"), format_name(b.dtype, "b"), out_dtype=out_dtype, **chosen)
 

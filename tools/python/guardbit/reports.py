@@ -243,6 +243,9 @@ def probe(
     of_c = None if c is None else format_name(c, "c")
     if not callable(function):
         raise TypeError(f"function: {type(function).__name__} cannot be called")
+    for name, size in (("m", m), ("n", n)):
+        if size > 4096:
+            raise ValueError(f"{name}: {size} is out of range (valid: 1 to 4096)")
     if not (0 <= row < m and 0 <= column < n):
         raise ValueError("probe: row and column are not below m and n")
     if library == "torch":
@@ -287,6 +290,14 @@ class CallPlan(Report):
         return None if found is None else str(found["text"])
 
 
+def _strides(given: Any, name: str) -> list[int]:
+    if not isinstance(given, (list, tuple)) or not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in given):
+        raise TypeError(f"{name}: is a list of whole numbers")
+    if not all(abs(int(x)) < 2**63 for x in given):
+        raise ValueError(f"{name}: is out of range")
+    return [int(x) for x in given]
+
+
 @checked
 def plan(
     op: str,
@@ -321,7 +332,7 @@ def plan(
     asked = _core.AskedCall(op, numbers, m, n, k, batch)
     asked.layout = layout
     if a_stride is not None and b_stride is not None:
-        asked.a_stride, asked.b_stride = list(a_stride), list(b_stride)
+        asked.a_stride, asked.b_stride = _strides(a_stride, "a_stride"), _strides(b_stride, "b_stride")
     if book is not None:
         asked.book = os.fsdecode(book)
     if like is not None:

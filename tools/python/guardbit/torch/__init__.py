@@ -61,6 +61,10 @@ def machine(arch: str, plans: Mapping[str, str] | None = None) -> Machine:
     default in convolutions of FP32 alone. Tensors may be on the CPU: autocast then casts what it casts on CUDA, and `torch.autocast("cuda")` is
     the CPU's where there is no GPU.
     """
+    if not isinstance(arch, str):
+        raise TypeError(f"arch: is a word, not {type(arch).__name__}")
+    if not isinstance(plans, (Mapping, type(None))):
+        raise TypeError(f"plans: is a dict of plans by format, not {type(plans).__name__}")
     from .units.machine_scope import Machine
     return Machine(arch, plans)
 

@@ -205,6 +205,10 @@ def layers_of(model: Any, watch: Watch) -> Iterator[None]:
 
 
 def explain(model: Any, inputs: Any, loss: Callable[[Any], Any] | None = None) -> OperatorErrors:
+    if not callable(model):
+        raise TypeError(f"model: {type(model).__name__} cannot be called")
+    if loss is not None and not hasattr(model, "parameters"):
+        raise TypeError("loss: is for a model with parameters, a torch.nn.Module")
     watch = Watch()
     with layers_of(model, watch), watch:
         output = model(**inputs) if isinstance(inputs, Mapping) else model(*inputs) if isinstance(inputs, (list, tuple)) else model(inputs)
