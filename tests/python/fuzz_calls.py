@@ -187,7 +187,7 @@ def plans_of_machine(draw):
 def explained_by_torch(x, y, **options):
     try:
         return str(guardbit.torch.explain(lambda a: a @ y, x, **options))
-    except RuntimeError as error:
+    except (RuntimeError, OverflowError) as error:
         raise ValueError("PyTorch's own") from error
 
 

@@ -248,6 +248,8 @@ def probe(
             raise ValueError(f"{name}: {size} is out of range (valid: 1 to 4096)")
     if not (0 <= row < m and 0 <= column < n):
         raise ValueError("probe: row and column are not below m and n")
+    if not isinstance(library, str):
+        raise TypeError(f"library: is a word, not {type(library).__name__}")
     if library == "torch":
         import torch
 

@@ -207,7 +207,8 @@ def layers_of(model: Any, watch: Watch) -> Iterator[None]:
 def explain(model: Any, inputs: Any, loss: Callable[[Any], Any] | None = None) -> OperatorErrors:
     if not callable(model):
         raise TypeError(f"model: {type(model).__name__} cannot be called")
-    if loss is not None and not hasattr(model, "parameters"):
+    parameters_of: Any = getattr(model, "parameters", None)
+    if loss is not None and not callable(parameters_of):
         raise TypeError("loss: is for a model with parameters, a torch.nn.Module")
     watch = Watch()
     with layers_of(model, watch), watch:
@@ -216,6 +217,6 @@ def explain(model: Any, inputs: Any, loss: Callable[[Any], Any] | None = None) -
             watch.phase = "loss"
             value = loss(output)
             watch.phase = "backward"
-            parameters = [x for x in model.parameters() if x.requires_grad]
+            parameters = [x for x in parameters_of() if x.requires_grad]
             torch.autograd.grad(value, parameters, allow_unused=True)
     return OperatorErrors(watch.calls, watch.without_exact)
