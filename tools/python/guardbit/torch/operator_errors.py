@@ -208,7 +208,7 @@ def explain(model: Any, inputs: Any, loss: Callable[[Any], Any] | None = None) -
     if not callable(model):
         raise TypeError(f"model: {type(model).__name__} cannot be called")
     parameters_of: Any = getattr(model, "parameters", None)
-    if loss is not None and not callable(parameters_of):
+    if loss is not None and parameters_of is None:
         raise TypeError("loss: is for a model with parameters, a torch.nn.Module")
     watch = Watch()
     with layers_of(model, watch), watch:
