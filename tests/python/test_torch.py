@@ -64,6 +64,10 @@ def test_wrong_tensors():
         guardbit.cast(torch.eye(3).to_sparse(), "e4m3")
     with pytest.raises(TypeError, match="complex"):
         guardbit.cast(torch.ones(3, dtype=torch.complex64), "e4m3")
+    with pytest.raises(TypeError, match="^x: PyTorch gives no numbers of this tensor: .*meta"):
+        guardbit.cast(torch.ones(3, device="meta"), "e4m3")
+    with pytest.raises(TypeError, match="^x: PyTorch gives no numbers of this tensor: "):
+        torch.func.vmap(lambda x: guardbit.cast(x, "e4m3"))(torch.ones(3, 3))
 
 
 def test_transposed_pairs_of_nvfp4(rng):

@@ -190,7 +190,13 @@ def _torch_codes(x: Any, name: str) -> tuple[np.ndarray, str]:
     torch = sys.modules["torch"]
     if x.layout is not torch.strided or x.is_quantized:
         raise TypeError(f"{name}: only dense tensors are taken")
-    x = x.detach()
+    try:
+        return _codes_of_dense(torch, x.detach(), name)
+    except RuntimeError as error:  # of a tensor without numbers, as meta, torch.func and FakeTensor have them
+        raise TypeError(f"{name}: PyTorch gives no numbers of this tensor: {str(error).splitlines()[0]}") from None
+
+
+def _codes_of_dense(torch: Any, x: Any, name: str) -> tuple[np.ndarray, str]:
     if x.device.type != "cpu":
         x = x.cpu()
     x = x.resolve_conj().resolve_neg()
