@@ -59,6 +59,14 @@ def test_probe_of_a_torch_function():
     assert found.a == "bf16"
 
 
+def test_subclasses_of_tensors_are_tensors():
+    class Own(torch.Tensor):
+        pass
+
+    for x in (torch.ones(4, 4).as_subclass(Own), torch.nn.Parameter(torch.ones(4, 4))):
+        assert isinstance(guardbit.cast(x, "bf16"), torch.Tensor) and isinstance(guardbit.matmul(x, x), torch.Tensor)
+
+
 def test_wrong_tensors():
     with pytest.raises(TypeError, match="only dense tensors"):
         guardbit.cast(torch.eye(3).to_sparse(), "e4m3")

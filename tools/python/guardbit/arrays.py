@@ -135,14 +135,14 @@ NUMPY = Library("numpy")
 
 
 def library_of(*arrays: Any) -> Library:
-    """That of the first array which is not NumPy's, else NumPy."""
+    """That of the first array which is not NumPy's, else NumPy. Subclasses of its arrays belong to a library as well."""
     for x in arrays:
-        root = type(x).__module__.split(".")[0]
-        if root == "torch" and hasattr(x, "device"):
+        roots = {base.__module__.split(".")[0] for base in type(x).__mro__}
+        if "torch" in roots and hasattr(x, "device"):
             return Library("torch", x.device)
-        if root in ("jax", "jaxlib"):
+        if roots & {"jax", "jaxlib"}:
             return Library("jax")
-        if root == "cupy":
+        if "cupy" in roots:
             return Library("cupy")
     return NUMPY
 
