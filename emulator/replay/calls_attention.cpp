@@ -181,14 +181,17 @@ Answer cudnn(const Call& call, Context& context) {
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
   take_drawn_dropout(x, call.number(5, "dropout_p", 0), call, 6, context);
-  constexpr std::int64_t tile_of_keys = 128;
-  if (x.queries == 1 && x.keys > tile_of_keys && !call.boolean(4, "compute_log_sumexp", false))
-    return unmodelled("cuDNN's kernel for one query and more than 128 keys is not known");
-  Answer answer =
-      forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
+  const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
+  // More keys are split over thread blocks.
+  constexpr std::int64_t measured_keys = 128, most_keys = 512;
+  const bool is_plain = x.bias.empty() && x.dropout.probability == 0 && x.width <= 128;
+  if (x.queries == 1 && !has_log_sums && x.keys > (is_plain ? most_keys : measured_keys))
+    return unmodelled("cuDNN's kernel for one query and that many keys is not known");
+  Answer answer = forward(x, attention::cudnn_forward(x, has_log_sums), x.queries,
+                          {x.batch, x.heads, x.queries, 1}, true);
   answer.drawn = drawn_by_dropout(x, x.batch * x.heads * x.queries * x.keys);
   // Otherwise what stands there is no logsumexp but the generator's state.
-  if (!call.boolean(4, "compute_log_sumexp", false)) answer.data_from = 1;
+  if (!has_log_sums) answer.data_from = 1;
   return answer;
 }
 

@@ -38,7 +38,7 @@ class QueryTile {
         first_(tile * form.query_tile),
         rows_(std::min<std::int64_t>(form.query_tile, problem.queries - first_)),
         states_(static_cast<std::size_t>(rows_)),
-        out_(static_cast<std::size_t>(rows_ * problem.value_width)),
+        out_(static_cast<std::size_t>(form.key_warps * rows_ * problem.value_width)),
         dropout_(form.dropout, problem, head) {
     const std::int64_t kv =
         head / problem.heads * problem.kv_heads + problem.kv_head(head % problem.heads);
@@ -71,7 +71,7 @@ class QueryTile {
   }
 
   void store(ForwardResult& result) const {
-    std::copy(out_.begin(), out_.end(),
+    std::copy(out_.begin(), out_.begin() + rows_ * x_.value_width,
               result.out.begin() + (head_ * x_.queries + first_) * x_.value_width);
     std::copy(log_sums_.begin(), log_sums_.end(),
               result.logsumexp.begin() + head_ * x_.queries + first_);
@@ -188,8 +188,8 @@ class QueryTile {
 
   void multiply_values(bool is_first, bool is_last) {
     const std::int64_t width = x_.value_width;
-    const Lines p = unit_.pack(Side::a, {scores_.data(), keys_, 1}, rows_, keys_);
     if (form_.keeps_output_in_memory) {
+      const Lines p = unit_.pack(Side::a, {scores_.data(), keys_, 1}, rows_, keys_);
       products_.resize(out_.size());
       unit_.multiply({p}, {v_, 0, key_}, rows_, width, keys_, products_.data(), width, true);
       // The last product is added at the end, with the sum's reciprocal.
@@ -205,10 +205,18 @@ class QueryTile {
     }
     if (!is_first) {
       for (std::int64_t i = 0; i < rows_; ++i) {
-        for (std::int64_t j = 0; j < width; ++j) out_[i * width + j] *= states_[i].factor;
+        for (std::int64_t w = 0; w < form_.key_warps; ++w)
+          for (std::int64_t j = 0; j < width; ++j)
+            out_[(w * rows_ + i) * width + j] *= states_[i].factor;
       }
     }
-    unit_.multiply({p}, {v_, 0, key_}, rows_, width, keys_, out_.data(), width, is_first);
+    const std::int64_t share = form_.key_tile / form_.key_warps, size = rows_ * width;
+    for (std::int64_t warp = 0, key = 0; key < keys_; ++warp, key += share) {
+      const std::int64_t keys = std::min(share, keys_ - key);
+      const Lines own = unit_.pack(Side::a, {scores_.data() + key, keys_, 1}, rows_, keys);
+      unit_.multiply({own}, {v_, 0, key_ + key}, rows_, width, keys, out_.data() + warp * size,
+                     width, is_first);
+    }
   }
 
   float reciprocal(float sum) const {
@@ -231,8 +239,15 @@ class QueryTile {
     return 0;
   }
 
+  void add_warps() {
+    const std::int64_t size = rows_ * x_.value_width;
+    for (std::int64_t half = form_.key_warps / 2; half > 0; half /= 2)
+      for (std::int64_t i = 0; i < half * size; ++i) out_[i] += out_[half * size + i];
+  }
+
   void finish(std::int64_t tiles) {
     const std::int64_t width = x_.value_width;
+    add_warps();
     log_sums_.resize(static_cast<std::size_t>(rows_));
     for (std::int64_t i = 0; i < rows_; ++i) {
       const RowState& state = states_[i];

@@ -56,6 +56,9 @@ constexpr auto words(LogSum) { return std::array{"fused_scale", "fused_ln2", "di
 struct ForwardForm {
   std::string_view name;
   int query_tile = 0, key_tile = 0;
+  /// So many warps share the keys of a tile. Each has outputs of its own; at the end those of
+  /// distant warps are added first.
+  int key_warps = 1;
   /// products of a block of the unit
   int products = 16;
   bool keys_descend = false;

@@ -146,10 +146,15 @@ BackwardKernel efficient_backward(const Problem& x, bool is_deterministic) {
   return kernel;
 }
 
-ForwardKernel cudnn_forward(const Problem& /*problem*/) {
+ForwardKernel cudnn_forward(const Problem& x, bool gives_log_sums) {
+  const bool is_one_query = x.queries == 1 && !gives_log_sums;
+  const bool is_short = x.keys <= 256;
   return {.form = {.name = "cuDNN",
-                   .query_tile = 128,
-                   .key_tile = 128,
+                   .query_tile = !is_one_query ? 128
+                                 : is_short    ? 64
+                                               : 16,
+                   .key_tile = is_one_query && is_short ? 64 : 128,
+                   .key_warps = is_one_query && !is_short ? 4 : 1,
                    .scores = Scores::before_maximum,
                    .row_sum = RowSum::fresh,
                    .log_sum = LogSum::fused_ln2,

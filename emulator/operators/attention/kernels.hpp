@@ -28,7 +28,8 @@ BackwardKernel flash_backward(const Problem& problem, const operators::Machine& 
                               bool is_deterministic);
 ForwardKernel efficient_forward(const Problem& problem);
 BackwardKernel efficient_backward(const Problem& problem, bool is_deterministic);
-ForwardKernel cudnn_forward(const Problem& problem);
+/// Inference of one query, without logsumexp, has kernels of its own.
+ForwardKernel cudnn_forward(const Problem& problem, bool gives_log_sums);
 BackwardKernel cudnn_backward(const Problem& problem);
 
 ForwardResult compute(const ForwardKernel& kernel, const Problem& problem);

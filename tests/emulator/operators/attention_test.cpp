@@ -8,6 +8,7 @@
 #include "emulator/replay/replay.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/operators/recorded_calls.hpp"
+#include "tests/places.hpp"
 
 // Attention against recorded calls of PyTorch's backends; kernels that differ in one rule must not
 // give the recorded bits.
@@ -202,7 +203,37 @@ void check_wrong_kernels(const Recording& recording) {
         }) > 0);
 }
 
+/// What a changed kernel has wrong of one query's outputs.
+std::int64_t one_query_by(const Recording& recording,
+                          const std::function<void(ForwardForm&)>& change) {
+  std::int64_t wrong = 0;
+  for (const Call& call : recording.calls) {
+    const Problem x = problem_of(call, 0, Causal::none);
+    ForwardKernel kernel = emulator::attention::cudnn_forward(x, false);
+    change(kernel.form);
+    const auto result = emulator::attention::compute(kernel, x);
+    wrong += differing(x.type, result.out, (*call.out.list())[0]);
+  }
+  return wrong;
+}
+
 }  // namespace
+
+TEST_CASE("Attention: cuDNN's inference of one query") {
+  const Recording recording = emulator::replay::read_recording(
+      in_source("tests/golden/operators/cudnn_one_query.safetensors"));
+  const std::vector<Judged> judged = judge_attention(recording);
+  CHECK(judged.size() == 12);
+  for (const Judged& x : judged) CHECK(x.result.status == Status::exact);
+  CHECK(one_query_by(recording, [](ForwardForm&) {}) == 0);
+  CHECK(one_query_by(recording, [](ForwardForm& f) { f.keys_descend = true; }) > 0);
+  // The tiles of more keys, those of fewer.
+  CHECK(one_query_by(recording, [](ForwardForm& f) { f.key_tile = 128; }) > 0);
+  CHECK(one_query_by(recording, [](ForwardForm& f) {
+          f.key_tile = 64;
+          f.key_warps = 1;
+        }) > 0);
+}
 
 TEST_CASE("Attention: the shared recording of three backends", "[long][shared]") {
   const auto recording = shared_recording("attention");
