@@ -263,6 +263,7 @@ bool OperandShuffle::find_moved() {
     if (x_.k() / length > most_ranges) continue;
     for (std::int64_t at = 0; at + length <= x_.k(); at += length)
       if (find_moved_in(at, at + length)) return true;
+    if (x_.k() % length != 0 && find_moved_in(x_.k() - length, x_.k())) return true;
   }
   return false;
 }

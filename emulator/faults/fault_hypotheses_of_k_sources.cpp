@@ -193,11 +193,47 @@ FirstFaults guess_stale_tile(const ProductNumbers& x, const WholeProduct& whole)
   return {first};
 }
 
+namespace {
+
+/// Element l of B meets l + by of A, and behind A's end its first ones: a start that is off, or
+/// halves that are exchanged. A few outputs tell, where more sources would need more outputs than
+/// K.
+Faults find_rotation(const ProductNumbers& x) {
+  const std::int64_t k = x.k();
+  const ProductNumbers few = x.selected(spread(x.m(), 3), spread(x.n(), 3));
+  const Expected asked = few.asked();
+  const auto may_be = [&](std::int64_t by) {
+    bool is_told = false;
+    for (std::int64_t i = 0; i < few.m(); ++i)
+      for (std::int64_t j = 0; j < few.n(); ++j) {
+        if (few.is_hidden(static_cast<std::size_t>(i * few.n() + j))) continue;
+        double change = -few.product(i, j);
+        for (std::int64_t l = 0; l < k; ++l) change += few.a(i, (l + by) % k) * few.b(l, j);
+        const double wanted = asked.result(i, j) + x.alpha * change;
+        const double allowed =
+            2 * x.rounding_unit() * asked.magnitude(i, j) + x.rounding_of_d(wanted);
+        if (!(std::abs(few.d(i, j) - wanted) <= allowed)) return false;
+        is_told = true;
+      }
+    return is_told;
+  };
+  for (std::int64_t by = 1; by < k; ++by) {
+    if (!may_be(by)) continue;
+    Sources source;
+    for (std::int64_t l = 0; l < k; ++l) source.push_back((l + by) % k);
+    if (agrees(x, with_sources(x, source, false).asked())) return moved_k(x, source, false);
+  }
+  return {};
+}
+
+}  // namespace
+
 Faults find_k_sources(const ProductNumbers& x) {
   constexpr std::int64_t longest = 2048;
   // Where it leads to D, each round but the first takes away much of what is left.
   constexpr double enough = 0.95;
   if (x.k() > longest) return {};
+  if (Faults faults = find_rotation(x); !faults.empty()) return faults;
   for (const bool of_b : {false, true}) {
     Sources source = all_numbers(x.k());
     Expected expected = x.asked();

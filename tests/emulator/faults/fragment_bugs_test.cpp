@@ -123,6 +123,12 @@ std::vector<Plant> fragment_bugs(const Size& size) {
       {"a swizzle of B is wrong in the first half of K", {permuted_k}, of_b([=](auto k, auto j) {
          return k < half / 16 * 16 && j / 8 % 2 == 1 ? Source{k ^ 8, j} : Source{k, j};
        })},
+      {"one warp's last tile of B is the one before it", {stale_k}, of_b([=](auto k, auto j) {
+         return in_second_tile(j) && k >= size.k - 16 ? Source{k - 16, j} : Source{k, j};
+       })},
+      {"halves of K are exchanged in A", {permuted_k}, of_a([=](auto i, auto k) {
+         return Source{i, k < half ? k + half : k - half};
+       })},
       {"a warp has the fragments of A of the one before it",
        {permuted_rows, moved_tile},
        of_a([](auto i, auto k) {
