@@ -81,7 +81,7 @@ StepRecord Trainer::step() {
   return record;
 }
 
-Evaluation Trainer::evaluate(const Examples& test) {
+Evaluation Trainer::evaluate(const Examples& test, const std::function<bool()>& interrupted) {
   constexpr std::int64_t at_once = 256;
   // Delayed scales are the training's: what the test observes must not move them.
   const std::map<std::string, DelayedScale> kept = context_.delayed_scales();
@@ -95,6 +95,7 @@ Evaluation Trainer::evaluate(const Examples& test) {
     loss += static_cast<double>(result.loss) * static_cast<double>(logits.rows());
     correct += result.correct;
     rows += logits.rows();
+    if (interrupted && interrupted()) break;
   }
   context_.delayed_scales() = kept;
   context_.set_observes(true);

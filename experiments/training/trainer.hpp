@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,7 +68,8 @@ class Trainer {
   bool has_ended() const { return has_ended_; }
 
   StepRecord step();
-  Evaluation evaluate(const Examples& test);
+  /// Of the examples up to where `interrupted`, asked after every few hundred, says true.
+  Evaluation evaluate(const Examples& test, const std::function<bool()>& interrupted = {});
   /// Bytes of weights, their gradients, the optimizer's state and what the last step's forward
   /// products took, each in its format; nothing before a step.
   std::optional<std::int64_t> memory();

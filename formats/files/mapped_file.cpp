@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <string>
 #include <system_error>
 
 #include "formats/support/error.hpp"
@@ -16,7 +17,12 @@ namespace guardbit::formats {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, int error) {
-  throw Error(printable(path), "cannot be read: " + std::generic_category().message(error));
+  std::string why = "cannot be read: " + std::generic_category().message(error);
+  // FILE:TENSOR, where a whole file is read.
+  const std::string file = path.substr(0, path.find(':'));
+  if (error == ENOENT && file != path && ::access(file.c_str(), F_OK) == 0)
+    why += " (" + printable(file) + " is one, of which no tensor can be named here)";
+  throw Error(printable(path), why);
 }
 
 struct Descriptor {

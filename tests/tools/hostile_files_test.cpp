@@ -106,6 +106,14 @@ TEST_CASE("names too long to be a file's are refused in our words") {
                 "is no number, and no such file is there");
 }
 
+TEST_CASE("a tensor that is named where a whole file is read is said to be one") {
+  const std::string file = tests::in_source("tests/golden/traces/digits_mlp_grad_out.npz");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"trace", file + ":x"}, {"cast", file + ":x", "--to", "fp16", "-o", "y.npz"}})
+    check_refused(words, "digits_mlp_grad_out.npz is one, of which no tensor can be named here)");
+  check_refused({"trace", "nowhere.npz:x"}, "cannot be read: No such file or directory\n");
+}
+
 TEST_CASE("a recorded call that is no JSON is refused without its parser's words") {
   const TemporaryFolder folder;
   std::string file = tests::read_text(tests::in_source("tests/golden/atlas/unknown.safetensors"));

@@ -6,6 +6,7 @@
 
 #include "formats/files/atomic_output.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
 #include "tools/console/interruption.hpp"
@@ -27,6 +28,11 @@ void write_images(const TrainOptions& options, std::int64_t images, std::int64_t
                   std::uint64_t seed) {
   if (!options.config.empty()) throw Error("--write-digits", "not together with a configuration");
   training::write_digits(options.digits, images, test, seed);
+  if (options.json)
+    print_json({{"folder", options.digits}, {"images", images}, {"test_images", test}});
+  else
+    std::cout << images << " images to train with and " << test
+              << " to test: " << formats::printable(options.digits) << '\n';
 }
 
 int train(const TrainOptions& options) {

@@ -278,7 +278,8 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   result.weights_hash = trainer.weights_hash();
   result.memory = trainer.memory();
   result.weights = trainer.checkpoint();
-  if (result.complete) result.test = trainer.evaluate(data.test);
+  if (result.complete)
+    result.test = trainer.evaluate(data.test, [&] { return interruption.asked_for(); });
   return result;
 }
 

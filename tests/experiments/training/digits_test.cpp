@@ -25,6 +25,11 @@ TEST_CASE("The lecture's network reads digits in every precision", "[sweep]") {
     Trainer trainer(rules, training, 0, "test");
     while (trainer.steps() < trainer.steps_per_epoch()) static_cast<void>(trainer.step());
     CHECK(trainer.evaluate(test).accuracy >= 0.97);
+    // 256 examples at a time: an interruption is obeyed after the first.
+    int asked = 0;
+    REQUIRE(test.count() > 256);
+    static_cast<void>(trainer.evaluate(test, [&] { return ++asked == 1; }));
+    CHECK(asked == 1);
   }
 }
 
