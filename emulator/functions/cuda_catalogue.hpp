@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/functions/compiled_program.hpp"
 #include "emulator/functions/function_program.hpp"
-#include "emulator/functions/numbers/compiled_number.hpp"
 #include "formats/support/words.hpp"
 
 // CUDA's functions as entries of the catalogue, in each mode that nvcc compiles them in.

@@ -81,6 +81,18 @@ void run_each(const CodeArrays<std::uint32_t>& arrays) {
   }
 }
 
+/// Whether a Program is one of those that kernels have where the CPU does
+/// (kernels/kernel_programs.hpp): of one FP32 number or two, with one result.
+template <class Program, const FunctionFormats& formats>
+constexpr bool has_kernel() {
+  using Codes = decltype(results_of<HostNumber, Program, formats>(
+      [](std::size_t) { return std::uint32_t{0}; }));
+  if (requires { typename Program::OnFlushingCpu; }) return false;
+  return operands_of<Program, formats>() <= 2 && std::tuple_size_v<Codes> == 1 &&
+         formats.operands[0] == formats::fp32 && formats.operands[1] == formats::fp32 &&
+         formats.results[0] == formats::fp32;
+}
+
 #if defined(__x86_64__)
 // Fused steps are the CPU's own instruction here, not a call.
 template <class Program, const FunctionFormats& formats>
@@ -97,7 +109,9 @@ void run_each_flushed_on_x86(const CodeArrays<std::uint32_t>& arrays) {
 template <class Program, const FunctionFormats& formats>
 auto run_of_this_cpu() {
   if (!cpu::features().avx2_kernels) return run_each<Program, formats>;
-  if constexpr (requires { typename Program::OnFlushingCpu; }) {
+  if constexpr (has_kernel<Program, formats>()) {
+    return run_each<Program, formats>;
+  } else if constexpr (requires { typename Program::OnFlushingCpu; }) {
     return run_each_flushed_on_x86<Program, formats>;
   } else {
     return run_each_on_x86<Program, formats>;

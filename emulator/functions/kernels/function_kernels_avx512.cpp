@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "emulator/functions/kernels/function_kernels.hpp"
-#include "emulator/functions/kernels/large_angles.hpp"
+#include "emulator/functions/kernels/single_lanes.hpp"
 #include "emulator/functions/kernels/unit_tables.hpp"
 #include "formats/rounding.hpp"
 

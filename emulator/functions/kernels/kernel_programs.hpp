@@ -6,12 +6,15 @@
 #include <string_view>
 #include <tuple>
 
+#include "emulator/functions/cuda/cuda_bessel.hpp"
 #include "emulator/functions/cuda/cuda_error_functions.hpp"
 #include "emulator/functions/cuda/cuda_exponentials.hpp"
 #include "emulator/functions/cuda/cuda_gamma.hpp"
 #include "emulator/functions/cuda/cuda_hyperbolics.hpp"
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
+#include "emulator/functions/cuda/cuda_parts.hpp"
 #include "emulator/functions/cuda/cuda_powers.hpp"
+#include "emulator/functions/cuda/cuda_remainders.hpp"
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
 #include "emulator/functions/kernels/vector_number.hpp"
 #include "emulator/functions/unit/instruction_programs.hpp"
@@ -127,6 +130,32 @@ inline constexpr std::tuple cuda_kernels = {
     NamedProgram{"__tanf", [](auto x) { return cuda_math::intrinsic_tanf(x); }},
     NamedProgram{"__tanhf", [](auto x) { return mufu::tanh_approx(x); }},
     NamedProgram{"__powf", [](auto x, auto y) { return cuda_math::intrinsic_powf(x, y); }},
-    NamedProgram{"__fdividef", [](auto x, auto y) { return mufu::div_approx(x, y); }}};
+    NamedProgram{"__fdividef", [](auto x, auto y) { return mufu::div_approx(x, y); }},
+    NamedProgram{"x / y", [](auto x, auto y) { return x / y; }},
+    NamedProgram{"fdividef", [](auto x, auto y) { return x / y; }},
+    NamedProgram{"1 / x", [](auto x) { return decltype(x)(1) / x; }},
+    NamedProgram{"j0f", [](auto x) { return cuda_math::j0f(x); }},
+    NamedProgram{"j1f", [](auto x) { return cuda_math::j1f(x); }},
+    NamedProgram{"y0f", [](auto x) { return cuda_math::y0f(x); }},
+    NamedProgram{"y1f", [](auto x) { return cuda_math::y1f(x); }},
+    NamedProgram{"cyl_bessel_i0f", [](auto x) { return cuda_math::cyl_bessel_i0f(x); }},
+    NamedProgram{"cyl_bessel_i1f", [](auto x) { return cuda_math::cyl_bessel_i1f(x); }},
+    NamedProgram{"__frsqrt_rn", [](auto x) { return cuda_math::rounded_rsqrtf(x); }},
+    NamedProgram{"__saturatef", [](auto x) { return cuda_math::saturatef(x); }},
+    NamedProgram{"fabsf", [](auto x) { return abs(x); }},
+    NamedProgram{"rintf", [](auto x) { return rint(x); }},
+    NamedProgram{"nearbyintf", [](auto x) { return rint(x); }},
+    NamedProgram{"roundf", [](auto x) { return cuda_math::roundf(x); }},
+    NamedProgram{"truncf", [](auto x) { return trunc(x); }},
+    NamedProgram{"floorf", [](auto x) { return cuda_math::floorf(x); }},
+    NamedProgram{"ceilf", [](auto x) { return cuda_math::ceilf(x); }},
+    NamedProgram{"logbf", [](auto x) { return cuda_math::logbf(x); }},
+    NamedProgram{"fdimf", [](auto x, auto y) { return cuda_math::fdimf(x, y); }},
+    NamedProgram{"fmaxf", [](auto x, auto y) { return cuda_math::fmaxf(x, y); }},
+    NamedProgram{"fminf", [](auto x, auto y) { return cuda_math::fminf(x, y); }},
+    NamedProgram{"copysignf", [](auto x, auto y) { return copysign(x, y); }},
+    NamedProgram{"nextafterf", [](auto x, auto y) { return cuda_math::nextafterf(x, y); }},
+    NamedProgram{"fmodf", [](auto x, auto y) { return cuda_math::fmodf(x, y); }},
+    NamedProgram{"remainderf", [](auto x, auto y) { return cuda_math::remainderf(x, y); }}};
 
 }  // namespace guardbit::emulator::kernels

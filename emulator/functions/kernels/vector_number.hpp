@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "emulator/functions/cuda/quarter_turns.hpp"
-#include "emulator/functions/kernels/large_angles.hpp"
+#include "emulator/functions/kernels/single_lanes.hpp"
 #include "emulator/functions/kernels/vector_rounding.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 #include "formats/rounding.hpp"
@@ -156,6 +156,12 @@ class VectorNumber {
     return of_floats(VectorRounding<Isa>::multiply_toward_zero(x.number_, y.number_));
   }
 
+  /// One by one.
+  [[gnu::always_inline]] friend VectorNumber truncated_remainder(VectorNumber x, VectorNumber y,
+                                                                 int exponent) {
+    return remainder_of_lanes(x, y, exponent);
+  }
+
   [[gnu::always_inline]] friend VectorNumber abs(VectorNumber x) {
     return of(bits(x) & ~mufu::sign_bit);
   }
@@ -215,6 +221,15 @@ class VectorNumber {
   }
 
  private:
+  [[gnu::noinline]] static VectorNumber remainder_of_lanes(VectorNumber x, VectorNumber y,
+                                                           int exponent) {
+    constexpr auto count = static_cast<std::size_t>(formats::vectors::lanes<Words>);
+    std::uint32_t numerators[count], divisors[count];
+    formats::vectors::store(numerators, bits(x).words);
+    formats::vectors::store(divisors, bits(y).words);
+    remainders(numerators, divisors, exponent, count);
+    return of(formats::vectors::load<Words>(numerators));
+  }
   [[gnu::noinline]] static void reduce_lanes(VectorNumber x, Mask is_large,
                                              cuda_math::Angle<VectorNumber>& angle) {
     constexpr auto count = static_cast<std::size_t>(formats::vectors::lanes<Words>);

@@ -2,7 +2,6 @@
 
 namespace guardbit::emulator {
 
-TracedNumber::TracedNumber(float x) : number_(surveyed(x)) {}
 TracedNumber TracedNumber::of_integer(Word n) {
   return TracedNumber(ReferenceNumber::of_integer(n));
 }
@@ -57,14 +56,6 @@ TracedNumber quarter_turns(TracedNumber, std::int64_t n) {
 TracedNumber::Mask operator==(TracedNumber x, TracedNumber y) { return x.number_ == y.number_; }
 TracedNumber::Mask operator<(TracedNumber x, TracedNumber y) { return x.number_ < y.number_; }
 TracedNumber::Mask operator<=(TracedNumber x, TracedNumber y) { return x.number_ <= y.number_; }
-
-ReferenceNumber TracedNumber::surveyed(ReferenceNumber x) {
-  if (surveyed_constants == nullptr) return x;
-  surveyed_constants->seen.insert(bits(x));
-  const bool is_changed = bits(x) == surveyed_constants->changed &&
-                          surveyed_constants->changed != surveyed_constants->replacement;
-  return is_changed ? ReferenceNumber::of(surveyed_constants->replacement) : x;
-}
 
 TracedNumber TracedNumber::traced(std::string_view operation, ReferenceNumber result,
                                   std::initializer_list<TracedNumber> operands) {

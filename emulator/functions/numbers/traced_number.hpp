@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <set>
 #include <string_view>
 #include <vector>
 
@@ -26,21 +25,13 @@ struct ProgramStep {
 /// The steps that this thread's traced numbers take go here.
 inline thread_local std::vector<ProgramStep>* traced_steps = nullptr;
 
-/// What a program's constants do to its result: those that this thread's traced numbers are made of
-/// are written down, and one of them is another, by its code.
-struct ConstantSurvey {
-  std::set<std::uint32_t> seen;
-  std::uint32_t changed = 0, replacement = 0;
-};
-inline thread_local ConstantSurvey* surveyed_constants = nullptr;
-
 class TracedNumber {
  public:
   using Word = ReferenceNumber::Word;
   using Mask = bool;
 
   constexpr TracedNumber() = default;
-  TracedNumber(float x);  // NOLINT(google-explicit-constructor): constants
+  TracedNumber(float x) : number_(x) {}  // NOLINT(google-explicit-constructor): constants
   static TracedNumber of(Word code) { return TracedNumber(ReferenceNumber::of(code)); }
   static TracedNumber of_integer(Word n);
 
@@ -89,7 +80,6 @@ class TracedNumber {
  private:
   explicit TracedNumber(ReferenceNumber x) : number_(x) {}
 
-  static ReferenceNumber surveyed(ReferenceNumber x);
   static TracedNumber traced(std::string_view operation, ReferenceNumber result,
                              std::initializer_list<TracedNumber> operands);
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/functions/kernels/large_angles.hpp"
+#include "emulator/functions/kernels/single_lanes.hpp"
 #include "emulator/functions/kernels/unit_tables.hpp"
 #include "emulator/operators/kernels/adam_kernel.hpp"
 #include "emulator/operators/kernels/operator_kernels.hpp"

@@ -42,6 +42,23 @@ std::vector<std::uint32_t> arguments() {
   return codes;
 }
 
+/// Others run one by one, with fused steps that are calls (function_program.hpp).
+TEMPLATE_TEST_CASE("functions of one FP32 number or two have kernels", "[cpu]", Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
+  const FunctionEngine* const engine = engine_here(TestType::name);
+  REQUIRE(engine != nullptr);
+  for (const auto& list : {emulator::ptx_functions(), emulator::cuda_functions()}) {
+    for (const Function& function : list) {
+      const bool is_of_fp32 = function.formats.operands[0] == formats::fp32 &&
+                              function.formats.operands[1] == formats::fp32 &&
+                              function.formats.results[0] == formats::fp32;
+      INFO(function.name);
+      if (is_of_fp32 && function.operands <= 2 && function.results == 1)
+        CHECK(find_kernel(*engine, function.name) != nullptr);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("kernels of functions give the reference's bits", "[cpu]", Avx512, Avx2) {
   if (!can_test(TestType::sets)) return;
   const FunctionEngine* const engine = engine_here(TestType::name);

@@ -1,4 +1,4 @@
-#include "emulator/functions/kernels/large_angles.hpp"
+#include "emulator/functions/kernels/single_lanes.hpp"
 
 #include <bit>
 
@@ -14,6 +14,14 @@ void reduce_large_angles(const std::uint32_t* codes, std::uint32_t which, std::u
     const auto angle = cuda_math::angle_of(HostNumber::of(codes[i]));
     quarters[i] = angle.quarter;
     rests[i] = bits(angle.r);
+  }
+}
+
+void remainders(std::uint32_t* numerators, const std::uint32_t* divisors, int exponent,
+                std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    numerators[i] = bits(
+        truncated_remainder(HostNumber::of(numerators[i]), HostNumber::of(divisors[i]), exponent));
   }
 }
 
