@@ -1,5 +1,7 @@
 #include <bit>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -144,6 +146,20 @@ TEST_CASE("function takes all codes of a 16-bit format") {
   CHECK(errors.at("largest_ulp").get<double>() < 0.51);
   CHECK(errors.at("results").get<int>() > 60000);
   CHECK(errors.at("not_symmetric") == 0);
+}
+
+TEST_CASE("function draws the errors of all inputs") {
+  const TemporaryFolder folder;
+  const std::string picture = folder.path("errors.svg");
+  CHECK(run_command({"function", "tanh.approx.f16", "--errors", "--plot", picture}).status == 0);
+  std::ifstream file(picture);
+  const std::string svg(std::istreambuf_iterator<char>(file), {});
+  CHECK(holds(svg, "tanh.approx.f16, tanh(x)"));
+  CHECK(holds(svg, "result - exact (ulp)"));
+  const auto refused = run_command({"function", "tanh.approx.f16", "1", "--plot", picture});
+  CHECK(refused.status == 2);
+  CHECK(is_one_error_line(refused.error));
+  CHECK(holds(refused.error, "with --errors"));
 }
 
 TEST_CASE("function lists what is known, in order") {

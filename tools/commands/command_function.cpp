@@ -27,7 +27,9 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/plot/picture_file.hpp"
 #include "tools/products/function_arrays.hpp"
+#include "tools/products/function_picture.hpp"
 #include "tools/products/operand_file.hpp"
 
 namespace guardbit::tools {
@@ -42,6 +44,7 @@ struct FunctionOptions {
   std::string name, arch = "sm_90", toolkit, compile = "default", output;
   std::vector<std::string> arguments;
   bool list = false, digest = false, errors = false, json = false, markdown = false;
+  PlotOptions plot;
   int threads = 0;
 };
 
@@ -170,6 +173,9 @@ void show_errors(const Function& function, const FunctionOptions& options,
   ProgressLine line("errors", std::size_t{2} * formats::infinity_code(format));
   const emulator::FunctionErrors errors = emulator::function_errors(
       function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
+  if (options.plot.asked())
+    write_picture(options.plot.path,
+                  function_error_picture(function, errors, options.plot.chart()));
   if (options.json) {
     document["errors"] = errors_json(function, errors);
     print_json(document);
@@ -184,7 +190,7 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   const auto compile =
       formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {
-    refuse_unread(command, {"--digest", "--errors", "--output"}, "without --list");
+    refuse_unread(command, {"--digest", "--errors", "--output", "--plot"}, "without --list");
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
     const auto& all = emulator::function_catalogue(compile);
@@ -193,6 +199,10 @@ void run(const CLI::App& command, const FunctionOptions& options) {
     return;
   }
   refuse_unread(command, {"--markdown"}, "with --list");
+  if (!options.errors)
+    refuse_unread(command, {"--plot", "--x", "--y", "--range", "--width", "--height"},
+                  "with --errors");
+  options.plot.require_valid();
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
   const Function& function =
       emulator::require_function(options.arch, options.name, "function", compile);
@@ -252,6 +262,8 @@ void add_function(CLI::App& app, int&) {
                     "(docs/FUNCTIONS.md)");
   command->add_flag("--errors", options->errors,
                     "Errors over all inputs: the largest, how many are correctly rounded");
+  add_plot_options(*command, options->plot,
+                   "Of --errors: draw how often each error occurs into this file");
   command->add_option("--arch", options->arch, "The machine (default sm_90)");
   command
       ->add_option("--compile", options->compile,
