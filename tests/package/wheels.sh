@@ -48,7 +48,7 @@ for wheel in build/wheelhouse/guardbit-*-cp"$version"-cp"$version"-*aarch64.whl;
   python=$(readlink -f /usr/bin/python3 | sed 's#.*/##')
   mkdir -p "$scratch/arm/packages" "$scratch/arm/root" "$scratch/arm/site"
   (cd "$scratch/arm/packages" && apt-get download -qq {"$python",lib"$python"}-minimal:arm64 lib"$python"-stdlib:arm64 \
-    libexpat1:arm64 libffi8:arm64 libc6:arm64 libgcc-s1:arm64 libstdc++6:arm64 zlib1g:arm64)
+    libexpat1:arm64 libffi8:arm64 libc6:arm64 libgcc-s1:arm64 libstdc++6:arm64 zlib1g:arm64 libssl3:arm64 libbz2-1.0:arm64 liblzma5:arm64)
   for package in "$scratch"/arm/packages/*.deb; do dpkg -x "$package" "$scratch/arm/root"; done
   platforms=(--platform manylinux2014_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux_2_28_aarch64)
   "$scratch/wheel/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: "${platforms[@]}" --target "$scratch/arm/site" numpy
