@@ -25,7 +25,7 @@ struct CoefficientLookup<Avx2> {
   template <std::size_t count>
   [[gnu::always_inline]] static void find(const CoefficientTable<count>& table, Words index,
                                           Words& first, Words& second) {
-    Words places = index;
+    Words places = index & static_cast<std::uint32_t>(count - 1);
     asm("" : "+m"(places));  // else GCC takes lanes out of the register, which is slower
     const auto place = [&](int lane) __attribute__((always_inline)) {
       std::uint32_t at = 0;

@@ -29,7 +29,8 @@ template <class Isa, class Program>
   } else {
     result = Program()(first, Number::of(formats::vectors::load<Words>(y)));
   }
-  result = select(result == result, result, Number::of(mufu::nan_code));
+  if constexpr (!requires { Program::has_one_nan; })
+    result = select(result == result, result, Number::of(mufu::nan_code));
   formats::vectors::store(results, bits(result).words);
 }
 

@@ -3,9 +3,9 @@
 // The special function unit in vectors. Included behind `#pragma GCC target`.
 //
 // T = C0 + C1 x + C2 S(x) has up to 44 bits. Its lower 32 are sums of products modulo 2^32; the
-// upper ones follow from C0 and C1 x to a few units, because the lower bits say which number it is.
-// S(x) is the square of the upper 8 bits of x without its lowest bit, and for each of 7 lower bits
-// the upper ones shifted as far: pairs of 16-bit products give two of these at a time
+// upper ones follow from C0 and C1 x to a few units, or from the CPU's own approximation, because
+// the lower bits say which number it is. S(x) is the square of the upper 8 bits of x without its
+// lowest bit, and for each of 7 lower bits the upper ones shifted as far
 // (tests/claims/squarer_test.cpp).
 
 #include <array>
@@ -17,6 +17,23 @@
 #include "formats/support/vectors/vector.hpp"
 
 namespace guardbit::emulator::kernels {
+
+/// S(x) in words, below 2^15. This way takes products of 16 bits: two of the 7 lower bits at a
+/// time, as two halves whose sum it is.
+template <class Isa>
+struct TruncatedSquare {
+  using Words = typename Isa::Words;
+
+  [[gnu::always_inline]] static Words of(Words x) {
+    const Words placed = x << 7;
+    const Words upper = Isa::bytes_of_words(placed, 2, -1, 2, -1);
+    const Words lower = Isa::bytes_of_words(placed, 0, 1, 0, 1);
+    Words sum = Isa::sums_of_products(upper, upper) >> 2;  // twice the square, over 4
+    for (const std::uint32_t pair : {0x40008000U, 0x10002000U, 0x04000800U, 0x00000200U})
+      sum += Isa::high_halves_of_products(lower & pair, upper);
+    return Isa::sums_of_products(sum, formats::vectors::fill<Words>(0x00010001));
+  }
+};
 
 /// The functions of the unit, on vectors of an instruction set.
 template <class Isa>
@@ -31,25 +48,14 @@ struct VectorUnit {
   static constexpr std::uint32_t fraction_mask = 0x7fffff;
   static constexpr std::uint32_t offset_mask = 0x1ffff;
 
-  /// S(x) as two numbers of 16 bits in each word, whose sum it is; below 2^15 each.
-  [[gnu::always_inline]] static Words square_halves(Words x) {
-    const Words placed = x << 7;
-    const Words upper = Isa::bytes_of_words(placed, 2, -1, 2, -1);
-    const Words lower = Isa::bytes_of_words(placed, 0, 1, 0, 1);
-    Words sum = Isa::sums_of_products(upper, upper) >> 2;  // twice the square, over 4
-    for (const std::uint32_t pair : {0x40008000U, 0x10002000U, 0x04000800U, 0x00000200U})
-      sum += Isa::high_halves_of_products(lower & pair, upper);
-    return sum;
-  }
-
-  /// T in units of U, cut, and what is below as a fraction of that many bits.
-  struct Interpolated {
-    Words whole, low;
+  /// A segment's coefficients, and the lower 32 bits of T in units of 2^-fraction U. The index is
+  /// in the lower bits of its words.
+  struct Sum {
+    Words c0, slopes, low;
   };
-
-  /// `factor_of_x` is x times what a binade's c1 has over the first one's, of so many bits more.
-  template <const mufu::UnitFunction& f, int extra_bits = 0>
-  [[gnu::always_inline]] static Interpolated interpolate(Words index, Words x, Words factor_of_x) {
+  /// `factor_of_x` is x times what a binade's c1 has over the first one's.
+  template <const mufu::UnitFunction& f>
+  [[gnu::always_inline]] static Sum sum(Words index, Words x, Words factor_of_x) {
     static_assert(f.squarer.lowest_column == 19);
     static_assert(fits_coefficient_table<f>());
     constexpr CoefficientScale scale = coefficient_scale(f);
@@ -58,20 +64,39 @@ struct VectorUnit {
     static constexpr std::size_t count =
         static_cast<std::size_t>(f.binade_count) * f.binades[0].segments.size();
     static constexpr CoefficientTable<count> table = coefficient_table<f, count>();
-    Words c0, slopes;
-    Lookup::find(table, index, c0, slopes);
-    const Words c1 = slopes >> 16, c2 = Isa::bytes_of_words(slopes, 0, 1, 0, 1);
-    const Words rise = Isa::low_words_of_products(c1, factor_of_x);
-    const Words curve = Isa::sums_of_products(square_halves(x), c2);
-    const Words start = (c0 << (k + scale.c0)) + static_cast<std::uint32_t>(scale.bias);
-    // The upper halves of words: 16 bits of the factor times c1.
-    const Words near_products =
-        Isa::high_halves_of_products(slopes, factor_of_x << (15 - extra_bits));
-    const Words near_rise = near_products >> 16 << (mufu::offset_bits + extra_bits - k);
-    const Words near_start = c0 >> -scale.c0;
-    const Words low = (scale.is_falling ? start - rise : start + rise) + curve;
+    Sum sum;
+    Lookup::find(table, index, sum.c0, sum.slopes);
+    const Words rise = Isa::low_words_of_products(sum.slopes >> 16, factor_of_x);
+    // The square's upper halves are 0, so that c1 does not count.
+    const Words curve = Isa::sums_of_products(TruncatedSquare<Isa>::of(x), sum.slopes);
+    const Words start = (sum.c0 << (k + scale.c0)) + static_cast<std::uint32_t>(scale.bias);
+    sum.low = (scale.is_falling ? start - rise : start + rise) + curve;
+    return sum;
+  }
+
+  /// T in units of U, cut, and what is below as a fraction of that many bits.
+  struct Interpolated {
+    Words whole, low;
+  };
+  template <const mufu::UnitFunction& f>
+  [[gnu::always_inline]] static Interpolated interpolate(Words index, Words x) {
+    constexpr CoefficientScale scale = coefficient_scale(f);
+    constexpr int k = scale.fraction;
+    const Sum t = sum<f>(index, x, x);
+    // The upper halves of words: 16 bits of x times c1.
+    const Words near_rise =
+        Isa::high_halves_of_products(t.slopes, x << 15) >> 16 << (mufu::offset_bits - k);
+    const Words near_start = t.c0 >> -scale.c0;
     const Words near = scale.is_falling ? near_start - near_rise : near_start + near_rise;
-    return {near + signed_shift<k>(low - (near << k)), low};
+    return {near + signed_shift<k>(t.low - (near << k)), t.low};
+  }
+
+  /// The code of T times a power of 2, from that of a number that is closer than 2^-11 of it.
+  template <const mufu::UnitFunction& f>
+  [[gnu::always_inline]] static Words code_beside(Words near, Words low) {
+    constexpr int k = coefficient_scale(f).fraction;
+    static_assert(k <= 17);  // the lower 15 bits of the code are known
+    return near + signed_shift<k>(low - (near << k));
   }
 
   template <int n>
@@ -129,70 +154,79 @@ struct VectorUnit {
     const Mask is_whole = Word(fixed & fraction_mask) == Word(0U);
     const Words value = fixed + pick(is_whole, Words{}, signed_shift<31>(fixed));
     const Words whole = signed_shift<23>(value), offset = value & offset_mask;
-    const Words t = interpolate<mufu::ex2>((value >> 17) & 63, offset, offset).whole;
+    const Words t = interpolate<mufu::ex2>(value >> 17, offset).whole;
     Words result = t + ((whole + 126) << 23);
     if (is_usual) return Number::of(Word(result));
     result = pick(is_below(whole, 0U - 126), Words{}, result);
     result = pick(is_below(whole, 128), result, all(mufu::infinity_code));
     return with_nan(Number::of(Word(result)), x);
   }
+  [[gnu::always_inline]] static Mask is_usual_for_ex2(Number x) {
+    return is_below(code_of(abs(x)), 0x42fc0000);  // 126
+  }
   [[gnu::always_inline]] static Number ex2(Number x) {
-    const Mask is_usual = is_below(code_of(abs(x)), 0x42fc0000);  // 126
-    return all(is_usual) ? ex2_of<true>(x) : ex2_of_any(x);
+    return all(is_usual_for_ex2(x)) ? ex2_of<true>(x) : ex2_of_any(x);
   }
   [[gnu::noinline]] static Number ex2_of_any(Number x) { return ex2_of<false>(x); }
 
-  template <bool is_usual>
-  [[gnu::always_inline]] static Number rcp_of(Number x) {
-    const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
-    const Words offset = (code << 1) & offset_mask;
-    const Words t = interpolate<mufu::rcp>((code >> 16) & 127, offset, offset).whole;
-    Words result = t + (252U << 23) - (magnitude & ~fraction_mask);
-    if (!is_usual) {
-      // also of infinities
-      result = pick(is_below(result, mufu::smallest_normal), Words{}, result);
-      result = pick(is_below(magnitude, mufu::smallest_normal), all(mufu::infinity_code), result);
-    }
-    const Number signed_result = Number::of(Word(result | (code & mufu::sign_bit)));
-    return is_usual ? signed_result : with_nan(signed_result, x);
-  }
   /// Of normal numbers below 2^125.
-  [[gnu::always_inline]] static Number rcp(Number x) {
+  [[gnu::always_inline]] static Mask is_usual_for_rcp(Number x) {
     const Words magnitude = code_of(abs(x));
-    const Mask is_usual =
-        is_below(magnitude + (0x80000000 - mufu::smallest_normal), 0x80000000 + (251U << 23));
-    return all(is_usual) ? rcp_of<true>(x) : rcp_of_any(x);
+    return is_below(magnitude + (0x80000000 - mufu::smallest_normal), 0x80000000 + (251U << 23));
   }
-  [[gnu::noinline]] static Number rcp_of_any(Number x) { return rcp_of<false>(x); }
-
-  /// Half the biased exponent, rounded up, at its place.
-  [[gnu::always_inline]] static Words half_exponent(Words code) {
-    return ((code + 0x800000) >> 1) & 0x7f800000;
+  /// The lower 32 bits of T.
+  [[gnu::always_inline]] static Words rcp_sum(Words code) {
+    const Words offset = (code << 1) & offset_mask;
+    return sum<mufu::rcp>(code >> 16, offset, offset).low;
+  }
+  [[gnu::always_inline]] static Number usual_rcp(Number x) {
+    const Words near = formats::vectors::as<Words>(Isa::near_reciprocals(x.floats()));
+    return Number::of(Word(code_beside<mufu::rcp>(near, rcp_sum(code_of(x)))));
+  }
+  [[gnu::always_inline]] static Number rcp(Number x) {
+    return all(is_usual_for_rcp(x)) ? usual_rcp(x) : rcp_of_any(x);
+  }
+  [[gnu::noinline]] static Number rcp_of_any(Number x) {
+    const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
+    // Of the significand alone; its exponent's place is 127.
+    const Words significand = (code & fraction_mask) | mufu::one_code;
+    const Words of_significand = code_of(usual_rcp(Number::of(Word(significand))));
+    Words result = of_significand + (127U << 23) - (magnitude & ~fraction_mask);
+    // also of infinities
+    result = pick(is_below(result, mufu::smallest_normal), Words{}, result);
+    result = pick(is_below(magnitude, mufu::smallest_normal), all(mufu::infinity_code), result);
+    return with_nan(Number::of(Word(result | (code & mufu::sign_bit))), x);
   }
 
-  [[gnu::always_inline]] static Number rsqrt(Number x) {
-    const Words code = code_of(x);
-    const Words offset = code & offset_mask;
-    const Words t = interpolate<mufu::rsqrt>((code >> 17) & 127, offset, offset).whole;
+  [[gnu::always_inline]] static Number usual_rsqrt(Number x) {
+    const Words code = code_of(x), offset = code & offset_mask;
+    const Words low = sum<mufu::rsqrt>(code >> 17, offset, offset).low;
     // 4^k: the binade of even exponents begins there
     const Mask is_exact = Word(code & 0xffffff) == Word(0x800000U);
-    const Words result = pick(is_exact, all(1U << 24), t) + (189U << 23) - half_exponent(code);
-    if (all(is_positive_normal(code))) [[likely]]
-      return Number::of(Word(result));
-    return with_specials(x, result, mufu::infinity_code, 0);
+    const Words near = formats::vectors::as<Words>(Isa::near_reciprocal_roots(x.floats()));
+    return Number::of(Word(code_beside<mufu::rsqrt>(near, pick(is_exact, Words{}, low))));
+  }
+  [[gnu::always_inline]] static Number rsqrt(Number x) {
+    const Number result = usual_rsqrt(x);
+    if (all(is_positive_normal(code_of(x)))) [[likely]]
+      return result;
+    return with_specials(x, code_of(result), mufu::infinity_code, 0);
   }
 
-  [[gnu::always_inline]] static Number sqrt(Number x) {
-    const Words code = code_of(x);
-    const Words offset = code & offset_mask;
+  [[gnu::always_inline]] static Number usual_sqrt(Number x) {
+    const Words code = code_of(x), offset = code & offset_mask;
     // c1 of odd exponents lies on a grid twice as coarse.
     const Mask is_even = Word(code & 0x800000) != Word(0U);
     const Words factor = pick(is_even, offset, offset + offset);
-    const Words t = interpolate<mufu::sqrt, 1>((code >> 17) & 127, offset, factor).whole;
-    const Words result = t + (62U << 23) + half_exponent(code);
-    if (all(is_positive_normal(code))) [[likely]]
-      return Number::of(Word(result));
-    return with_specials(x, result, 0, mufu::infinity_code);
+    const Words low = sum<mufu::sqrt>(code >> 17, offset, factor).low;
+    const Number near = x * Number::of_floats(Isa::near_reciprocal_roots(x.floats()));
+    return Number::of(Word(code_beside<mufu::sqrt>(code_of(near), low)));
+  }
+  [[gnu::always_inline]] static Number sqrt(Number x) {
+    const Number result = usual_sqrt(x);
+    if (all(is_positive_normal(code_of(x)))) [[likely]]
+      return result;
+    return with_specials(x, code_of(result), 0, mufu::infinity_code);
   }
 
   /// A result where x is positive and normal. Of what is below the normal range `zero` with x's
@@ -220,7 +254,7 @@ struct VectorUnit {
     }
     const Words quadrant = (fixed >> 23) + static_cast<std::uint32_t>(f.quadrant);
     const Words part = fixed ^ (Words{} - (quadrant & 1)), offset = part & offset_mask;
-    const Interpolated t = interpolate<f>((part >> 17) & 63, offset, offset);
+    const Interpolated t = interpolate<f>(part >> 17, offset);
     const Number magnitude = cut<coefficient_scale(f).fraction>(t.whole, t.low, 0x1p-24F);
     Words sign = (quadrant & 2) << 30;
     if (f.is_odd) sign ^= code & mufu::sign_bit;
@@ -239,10 +273,9 @@ struct VectorUnit {
     return sine_of<f, false>(turns);
   }
 
-  [[gnu::always_inline]] static Number lg2(Number x) {
-    const Words code = code_of(x);
-    const Words offset = code & offset_mask;
-    const Interpolated t = interpolate<mufu::lg2>((code >> 17) & 63, offset, offset);
+  [[gnu::always_inline]] static Number usual_lg2(Number x) {
+    const Words code = code_of(x), offset = code & offset_mask;
+    const Interpolated t = interpolate<mufu::lg2>(code >> 17, offset);
     constexpr int k = coefficient_scale(mufu::lg2).fraction, sum_bits = 13;
     // log2(x) in units of 2^-23 and, below, 2^-36; ones' complements of negative sums
     const Words whole = t.whole + (((code >> 23) - 128) << 23);
@@ -250,9 +283,13 @@ struct VectorUnit {
     const Words low = ((t.low >> (k - sum_bits)) & ((1U << sum_bits) - 1)) | (whole << sum_bits);
     Number result = cut<sum_bits>(whole ^ is_negative, low ^ is_negative, 0x1p-23F);
     result = Number::of(Word(code_of(result) | (is_negative & mufu::sign_bit)));
-    result = select(Word(code) == Word(mufu::one_code), 0, result);
-    if (all(is_positive_normal(code))) [[likely]]
+    return select(Word(code) == Word(mufu::one_code), 0, result);
+  }
+  [[gnu::always_inline]] static Number lg2(Number x) {
+    const Number result = usual_lg2(x);
+    if (all(is_positive_normal(code_of(x)))) [[likely]]
       return result;
+    const Words code = code_of(x);
     const Number of_zero = Number::of(mufu::sign_bit | mufu::infinity_code);
     const Mask is_zero = is_below(code & ~mufu::sign_bit, mufu::smallest_normal);
     return select(is_zero, of_zero, with_specials(x, code_of(result), 0, mufu::infinity_code));
@@ -274,7 +311,7 @@ struct VectorUnit {
     Lookup::find(table.coefficients, index, first, second);
     const Words c0 = first & 0xffffff, c1 = (first >> 24) | (second & 0x7ff) << 8,
                 c2 = signed_shift<14>(second);
-    const Words square = Isa::sums_of_products(square_halves(offset), all(0x00010001));
+    const Words square = TruncatedSquare<Isa>::of(offset);
     const Words low =
         (c0 << k) + Isa::low_words_of_products(c1, offset) + Isa::low_words_of_products(c2, square);
     const Number units = 1.0F / (1 << k);
@@ -304,7 +341,27 @@ struct VectorUnit {
     return tanh(x);
   }
 
+  /// Of functions that have forms with a scaling: arguments in its short form, which none of their
+  /// scalings takes.
+  [[gnu::always_inline]] static Mask is_usual(const mufu::UnitFunction& f, Number x) {
+    if (&f == &mufu::ex2) return is_usual_for_ex2(x);
+    if (&f == &mufu::rcp) return is_usual_for_rcp(x);
+    return is_positive_normal(code_of(x));
+  }
+  [[gnu::always_inline]] static Number usual(const mufu::UnitFunction& f, Number x) {
+    if (&f == &mufu::ex2) return ex2_of<true>(x);
+    if (&f == &mufu::rcp) return usual_rcp(x);
+    if (&f == &mufu::lg2) return usual_lg2(x);
+    return &f == &mufu::sqrt ? usual_sqrt(x) : usual_rsqrt(x);
+  }
+
   [[gnu::always_inline]] static Number evaluate(const mufu::SpecialFunctionForm& form, Number x) {
+    if (form.scalings[0].to == 0) return evaluate(*form.function, mufu::apply(form.before, x));
+    if (all(is_usual(*form.function, x))) [[likely]]
+      return usual(*form.function, x);
+    return with_scaling(form, x);
+  }
+  [[gnu::noinline]] static Number with_scaling(const mufu::SpecialFunctionForm& form, Number x) {
     const Word magnitude = bits(abs(x));
     const auto taken = [&](const mufu::Scaling& scaling) __attribute__((always_inline)) {
       Mask mask = is_below(magnitude.words, scaling.to);

@@ -11,6 +11,9 @@ namespace guardbit::emulator {
 /// A form of the unit as a program.
 template <const mufu::SpecialFunctionForm& form>
 struct FormProgram {
+  /// The unit's NaN is 0x7fffffff.
+  static constexpr bool has_one_nan = true;
+
   template <class Number>
   constexpr Number operator()(Number x) const {
     return evaluate(form, x);

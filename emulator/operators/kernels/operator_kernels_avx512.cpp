@@ -26,6 +26,7 @@
 #include "emulator/functions/kernels/kernels_begin_avx512.inc"
 // these headers too; all else that they need is included above.
 #include "emulator/functions/kernels/coefficient_lookup_avx512.hpp"
+#include "emulator/functions/kernels/truncated_square_avx512.hpp"
 #include "emulator/operators/kernels/vector_adam.hpp"
 #include "emulator/operators/kernels/vector_expressions.hpp"
 

@@ -159,6 +159,10 @@ struct Avx2 : Vectors<32> {
   /// Toward zero; 2^31 where there is no such integer.
   static Words to_signed(Floats x) { return as<Words>(_mm256_cvttps_epi32(x)); }
 
+  /// The CPU's own approximations, closer than 2^-11; which ones differs from CPU to CPU.
+  static Floats near_reciprocals(Floats x) { return _mm256_rcp_ps(x); }
+  static Floats near_reciprocal_roots(Floats x) { return _mm256_rsqrt_ps(x); }
+
   /// The upper halves of products of 16-bit lanes.
   static Words high_halves_of_products(Words x, Words y) {
     return as<Words>(_mm256_mulhi_epu16(as<__m256i>(x), as<__m256i>(y)));

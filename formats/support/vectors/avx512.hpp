@@ -216,6 +216,10 @@ struct Avx512 : Vectors<64> {
   static Floats square_root_down(Floats x) { return _mm512_sqrt_round_ps(x, down); }
   static Floats square_root_up(Floats x) { return _mm512_sqrt_round_ps(x, up); }
 
+  /// The CPU's own approximations, closer than 2^-11; which ones differs from CPU to CPU.
+  static Floats near_reciprocals(Floats x) { return _mm512_rcp14_ps(x); }
+  static Floats near_reciprocal_roots(Floats x) { return _mm512_rsqrt14_ps(x); }
+
   /// The upper halves of products of 16-bit lanes.
   static Words high_halves_of_products(Words x, Words y) {
     return as<Words>(_mm512_mulhi_epu16(as<__m512i>(x), as<__m512i>(y)));

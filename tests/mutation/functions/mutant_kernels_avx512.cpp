@@ -29,6 +29,7 @@
 #include "emulator/functions/kernels/kernels_begin_avx512.inc"
 // these headers too; all else that they need is included above.
 #include "emulator/functions/kernels/coefficient_lookup_avx512.hpp"
+#include "emulator/functions/kernels/truncated_square_avx512.hpp"
 #include "emulator/functions/kernels/vector_unit.hpp"
 #define GUARDBIT_MUTANT_STEP [[gnu::always_inline]]
 #define GUARDBIT_MUTANT_LAMBDA __attribute__((always_inline))
