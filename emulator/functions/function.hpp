@@ -65,6 +65,8 @@ struct Function {
   std::function<void(const CodeArrays<std::uint64_t>&)> run_wide;
   /// what `run` is: avx512 or avx2 where there is such a kernel (kernels/function_kernels.hpp)
   std::string_view engine = "portable";
+  /// `run` without a kernel, where it has one
+  std::function<void(const CodeArrays<std::uint32_t>&)> run_without_kernel{};
   /// The same of one, in integers; and its steps.
   std::function<ResultCodes(const OperandCodes&)> reference;
   std::function<std::vector<ProgramStep>(const OperandCodes&)> steps;

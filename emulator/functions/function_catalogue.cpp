@@ -46,10 +46,15 @@ const std::vector<Function>& function_catalogue(CompileMode mode) {
 }
 
 Function on_engine(Function function, const FunctionEngine& engine) {
+  if (function.run_without_kernel) {
+    function.run = std::exchange(function.run_without_kernel, {});
+    function.engine = "portable";
+  }
   const FunctionKernel* const kernel =
       function.compile == CompileMode::standard ? find_kernel(engine, function.name) : nullptr;
   if (kernel == nullptr) return function;
   function.engine = engine.name;
+  function.run_without_kernel = function.run;
   function.run = [run = kernel->run](const CodeArrays<std::uint32_t>& arrays) {
     run(arrays.operands[0].data(), arrays.operands[1].data(), arrays.results[0].data(),
         arrays.results[0].size());

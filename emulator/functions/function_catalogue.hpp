@@ -27,7 +27,7 @@ std::vector<Function> cuda_arithmetic_of_halves();
 /// CUDA's functions alone.
 const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::standard);
 
-/// The function by an engine; as it is where that has no kernel for it.
+/// The function by an engine; number by number where that has no kernel for it.
 Function on_engine(Function function, const FunctionEngine& engine);
 
 /// The function of that name on a machine, of FP16 where the name has overloads and does not say

@@ -72,10 +72,10 @@ constexpr auto results_of(const Codes& code) {
   }
 }
 
-template <class Program, const FunctionFormats& formats>
+template <class Number, class Program, const FunctionFormats& formats>
 void run_each(const CodeArrays<std::uint32_t>& arrays) {
   for (std::size_t i = 0; i < arrays.results[0].size(); ++i) {
-    const auto codes = results_of<HostNumber, Program, formats>(
+    const auto codes = results_of<Number, Program, formats>(
         [&](std::size_t operand) { return arrays.operands[operand][i]; });
     for (std::size_t k = 0; k < codes.size(); ++k) arrays.results[k][i] = codes[k];
   }
@@ -98,7 +98,7 @@ constexpr bool has_kernel() {
 template <class Program, const FunctionFormats& formats>
 [[gnu::target("avx2,fma"), gnu::flatten, gnu::noinline]] void run_each_on_x86(
     const CodeArrays<std::uint32_t>& arrays) {
-  run_each<Program, formats>(arrays);
+  run_each<HostNumber, Program, formats>(arrays);
 }
 /// The same for steps that flush, which the CPU does at no cost.
 template <class Program, const FunctionFormats& formats>
@@ -108,9 +108,10 @@ void run_each_flushed_on_x86(const CodeArrays<std::uint32_t>& arrays) {
 }
 template <class Program, const FunctionFormats& formats>
 auto run_of_this_cpu() {
-  if (!cpu::features().avx2_kernels) return run_each<Program, formats>;
   if constexpr (has_kernel<Program, formats>()) {
-    return run_each<Program, formats>;
+    return run_each<BaselineNumber, Program, formats>;
+  } else if (!cpu::features().avx2_kernels) {
+    return run_each<HostNumber, Program, formats>;
   } else if constexpr (requires { typename Program::OnFlushingCpu; }) {
     return run_each_flushed_on_x86<Program, formats>;
   } else {
@@ -125,7 +126,7 @@ void run_program(const CodeArrays<std::uint32_t>& arrays) {
 #else
 template <class Program, const FunctionFormats& formats>
 void run_program(const CodeArrays<std::uint32_t>& arrays) {
-  run_each<Program, formats>(arrays);
+  run_each<HostNumber, Program, formats>(arrays);
 }
 #endif
 

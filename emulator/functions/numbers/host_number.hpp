@@ -5,19 +5,44 @@
 #include <cstdint>
 #include <limits>
 
+#include "emulator/functions/numbers/host_unit.hpp"
+#include "emulator/functions/unit/special_function_forms.hpp"
 #include "formats/rounding.hpp"
 
 // FP32 numbers on the host's own units: what ReferenceNumber has, and the same bits but for those
 // of NaNs. -ffp-contract=off keeps products and sums apart.
 namespace guardbit::emulator {
 
-class HostNumber {
+/// x y + z by the C library, which is an instruction where the compiler may use one.
+struct FmaOfLibrary {
+  static float fma(float x, float y, float z) { return std::fma(x, y, z); }
+};
+/// The same by FP64, for CPUs without the instruction. The product is exact, and the sum rounds to
+/// the right number unless it is half way between two, or such that FP32 has fewer bits.
+struct FmaByDoubles {
+  static float fma(float x, float y, float z) {
+    const double sum = double{x} * y + z;
+    const auto code = std::bit_cast<std::uint64_t>(sum);
+    constexpr std::uint64_t rest_bits = 0x1fffffff, half = 0x10000000;
+    constexpr std::uint64_t least_exponent = 1023 - 126;  // FP32's, in FP64
+    // One branch for both.
+    const auto is_tie = static_cast<unsigned>((code & rest_bits) == half);
+    const auto is_small = static_cast<unsigned>(code << 1 < least_exponent << 53);
+    if ((is_tie | is_small) != 0) [[unlikely]]
+      return std::fma(x, y, z);
+    return static_cast<float>(sum);
+  }
+};
+
+template <class Fma>
+class NumberOfHost {
  public:
+  using HostNumber = NumberOfHost;
   using Word = std::uint32_t;
   using Mask = bool;
 
-  constexpr HostNumber() = default;
-  constexpr HostNumber(float x) : number_(x) {}  // NOLINT(google-explicit-constructor): constants
+  constexpr NumberOfHost() = default;
+  constexpr NumberOfHost(float x) : number_(x) {}  // NOLINT(google-explicit-constructor): constants
   static HostNumber of(Word code) { return std::bit_cast<float>(code); }
   static HostNumber of_integer(Word n) { return static_cast<float>(static_cast<std::int32_t>(n)); }
 
@@ -47,7 +72,7 @@ class HostNumber {
     return directed(root, false, x.number_ - double{root} * root, rounding);
   }
   friend HostNumber fma(HostNumber x, HostNumber y, HostNumber z) {
-    return std::fma(x.number_, y.number_, z.number_);
+    return Fma::fma(x.number_, y.number_, z.number_);
   }
   friend HostNumber fma_down(HostNumber x, HostNumber y, HostNumber z) {
     // The product is exact in FP64; what the sum loses there is `rest`.
@@ -86,6 +111,14 @@ class HostNumber {
     if (x.number_ >= -0x1p31F) return static_cast<Word>(static_cast<std::int32_t>(x.number_));
     return x.number_ == x.number_ ? 0x80000000 : 0;
   }
+  [[gnu::always_inline]] friend HostNumber evaluate(const mufu::SpecialFunctionForm& form,
+                                                    HostNumber x) {
+    // Those that scale have no step before.
+    const float argument = mufu::apply(form.before, x).number_;
+    if (host_unit::is_usual(*form.function, argument)) [[likely]]
+      return host_unit::usual(*form.function, argument);
+    return with_scaling(form, x);
+  }
   friend HostNumber quarter_turns(HostNumber, std::int64_t n) {
     return static_cast<float>(static_cast<double>(n) * 0x1.921fb54442d19p-64);
   }
@@ -103,6 +136,11 @@ class HostNumber {
   }
 
  private:
+  [[gnu::noinline]] static HostNumber with_scaling(const mufu::SpecialFunctionForm& form,
+                                                   HostNumber x) {
+    return mufu::evaluate<HostNumber>(form, x);
+  }
+
   /// The number of that sign that is nearest to another one, rounded in a direction: the sign of
   /// `rest` is that of the other number less this one.
   static HostNumber directed(float nearest, bool negative, double rest,
@@ -132,5 +170,9 @@ class HostNumber {
 
   float number_ = 0;
 };
+
+using HostNumber = NumberOfHost<FmaOfLibrary>;
+/// The same bits on CPUs that may have no fused instruction.
+using BaselineNumber = NumberOfHost<FmaByDoubles>;
 
 }  // namespace guardbit::emulator
