@@ -47,6 +47,8 @@ const std::vector<Experiment>& suite() {
       units_of_a_machine(),
       online_softmax(),
       optimizer_updates(),
+      approximate_functions(),
+      same_unit(),
   };
   return experiments;
 }

@@ -54,5 +54,7 @@ Experiment order_sensitivity();
 Experiment units_of_a_machine();
 Experiment online_softmax();
 Experiment optimizer_updates();
+Experiment approximate_functions();
+Experiment same_unit();
 
 }  // namespace guardbit::experiments
