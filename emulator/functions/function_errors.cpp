@@ -19,6 +19,12 @@ double least_normal(const formats::Format& format) {
   return std::ldexp(1.0, formats::min_exponent(format));
 }
 
+bool is_in_normal_range(const formats::Format& format, double x) {
+  const double magnitude = std::abs(x);
+  return magnitude >= least_normal(format) &&
+         magnitude <= double_of(format, formats::max_finite_code(format));
+}
+
 /// The nearest code to a double.
 std::uint64_t rounded_code(const formats::Format& format, double x) {
   if (format == formats::fp32) return std::bit_cast<std::uint32_t>(static_cast<float>(x));
@@ -42,25 +48,23 @@ void compute(const Function& function, Side& side) {
 
 void count(FunctionErrors& errors, const formats::Format& format, std::uint32_t x,
            std::uint32_t result, double exact) {
-  const double magnitude = std::abs(exact);
   const std::uint64_t rounded = rounded_code(format, exact);
-  if (!(magnitude >= least_normal(format) &&
-        magnitude <= double_of(format, formats::max_finite_code(format)))) {
+  if (!is_in_normal_range(format, exact)) {
     const bool are_nans = std::isnan(exact) && std::isnan(double_of(format, result));
     if (!are_nans && rounded != result && error_in_ulp(format, result, exact) > 1) ++errors.unlike;
     return;
   }
-  const double error = error_in_ulp(format, result, exact);
-  if (!std::isfinite(error)) {
+  const std::optional<double> error = counted_error(format, result, exact);
+  if (!error) {
     ++errors.unlike;
     return;
   }
   ++errors.results;
   if (rounded == result) ++errors.correctly_rounded;
-  const double bin = std::floor(error * 8) + 32;
+  const double bin = std::floor(*error * 8) + 32;
   ++errors.histogram[static_cast<std::size_t>(std::clamp(bin, 0.0, 63.0))];
-  if (std::abs(error) > errors.largest) {
-    errors.largest = std::abs(error);
+  if (std::abs(*error) > errors.largest) {
+    errors.largest = std::abs(*error);
     errors.largest_at = x;
   }
 }
@@ -122,6 +126,13 @@ double error_in_ulp(const formats::Format& format, std::uint64_t result, double 
   const double y = double_of(format, result);
   if (y == exact || (std::isnan(y) && std::isnan(exact))) return 0;
   return (y - exact) / ulp_at(format, exact);
+}
+
+std::optional<double> counted_error(const formats::Format& format, std::uint64_t result,
+                                    double exact) {
+  if (!is_in_normal_range(format, exact)) return std::nullopt;
+  const double error = error_in_ulp(format, result, exact);
+  return std::isfinite(error) ? std::optional(error) : std::nullopt;
 }
 
 FunctionErrors function_errors(const Function& function, std::uint64_t stride, int threads,

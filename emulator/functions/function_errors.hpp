@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "emulator/functions/function.hpp"
 
@@ -21,7 +22,12 @@ double ulp_at(const formats::Format& format, double x);
 /// NaN.
 double error_in_ulp(const formats::Format& format, std::uint64_t result, double exact);
 
-/// Errors of results whose exact value is in their format's normal range, of finite arguments.
+/// The same of a result that counts: its exact value is in the format's normal range, and it is a
+/// finite number itself.
+std::optional<double> counted_error(const formats::Format& format, std::uint64_t result,
+                                    double exact);
+
+/// Errors of results that count, of finite arguments.
 struct FunctionErrors {
   std::uint64_t results = 0;
   std::uint64_t correctly_rounded = 0;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "emulator/functions/function_digest.hpp"
+#include "emulator/functions/largest_errors.hpp"
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/words.hpp"
@@ -24,19 +25,6 @@ using emulator::ProgramStep;
 using formats::Format;
 namespace mufu = emulator::mufu;
 
-const Columns<Function>& function_columns() {
-  static const Columns<Function> columns = {
-      {"function", "function", Side::left, [](const Function& f) { return f.name; }, {}, 0, true},
-      {"arch", "machine", Side::left, [](const Function& f) { return f.arch; }},
-      {"operands", "operands", Side::right, [](const Function& f) { return f.operands; }},
-      {"format", "format", Side::left, [](const Function& f) { return operand_formats_text(f); }},
-      {"meaning", "computes", Side::left, [](const Function& f) { return f.meaning; }},
-      {"evidence", "evidence", Side::left,
-       [](const Function& f) { return formats::word_of(f.evidence.basis); }},
-      {"source", "source", Side::left, [](const Function& f) { return f.evidence.source; }}};
-  return columns;
-}
-
 std::string decimal_text(std::uint64_t code, const Format& format = formats::fp32) {
   return formats::shortest_text(format, code);
 }
@@ -45,6 +33,71 @@ std::string code_text(std::uint64_t code, const Format& format = formats::fp32) 
 }
 std::string number_text(std::uint64_t code, const Format& format = formats::fp32) {
   return code_text(code, format) + "  " + decimal_text(code, format);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+std::string largest_error_text(const Function& function) {
+  const auto* const error = emulator::find_largest_error(function);
+  if (error == nullptr) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, error->ulp < 1e4 ? "%.4f" : "%.3e", error->ulp);
+  return text;
+}
+std::vector<std::string> largest_error_place(const Function& function) {
+  const auto* const error = emulator::find_largest_error(function);
+  std::vector<std::string> codes;
+  if (error == nullptr || !error->has_place()) return codes;
+  for (std::size_t i = 0; i < function.operands; ++i)
+    codes.push_back(code_text(error->at.at(i), function.formats.operands.at(i)));
+  return codes;
+}
+std::string asked_text(const Function& function) {
+  const auto* const error = emulator::find_largest_error(function);
+  if (error == nullptr) return "";
+  switch (error->asked) {
+    case emulator::ErrorInputs::all: return "all inputs";
+    case emulator::ErrorInputs::every_1009th: return "every 1009th input";
+    case emulator::ErrorInputs::drawn: return "2^20 drawn inputs";
+    case emulator::ErrorInputs::definition: return "none: it rounds once";
+  }
+  return "";
+}
+
+const Columns<Function>& function_columns() {
+  static const Columns<Function> columns = {
+      {"function", "function", Side::left, [](const Function& f) { return f.name; }, {}, 0, true},
+      {"arch", "machine", Side::left, [](const Function& f) { return f.arch; }},
+      {"operands", "operands", Side::right, [](const Function& f) { return f.operands; }},
+      {"format", "format", Side::left, [](const Function& f) { return operand_formats_text(f); }},
+      {"meaning", "computes", Side::left, [](const Function& f) { return f.meaning; }},
+      {"largest_error_ulp", "largest error, ulp", Side::right,
+       [](const Function& f) {
+         const auto* const error = emulator::find_largest_error(f);
+         return error == nullptr ? absent() : nlohmann::ordered_json(error->ulp);
+       },
+       largest_error_text},
+      {"largest_error_at", "at", Side::left,
+       [](const Function& f) {
+         const std::vector<std::string> codes = largest_error_place(f);
+         return codes.empty() ? absent() : nlohmann::ordered_json(codes);
+       },
+       [](const Function& f) { return joined(largest_error_place(f)); }},
+      {"largest_error_of", "of", Side::left,
+       [](const Function& f) {
+         const auto* const error = emulator::find_largest_error(f);
+         return error == nullptr ? absent()
+                                 : nlohmann::ordered_json(formats::word_of(error->asked));
+       },
+       asked_text},
+      {"evidence", "evidence", Side::left,
+       [](const Function& f) { return formats::word_of(f.evidence.basis); }},
+      {"source", "source", Side::left, [](const Function& f) { return f.evidence.source; }}};
+  return columns;
 }
 
 /// A double with so many digits after the point, or significant ones.

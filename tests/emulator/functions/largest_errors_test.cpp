@@ -1,0 +1,108 @@
+#include "emulator/functions/largest_errors.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "emulator/functions/function_catalogue.hpp"
+#include "emulator/functions/function_errors.hpp"
+#include "formats/codec.hpp"
+#include "formats/support/words.hpp"
+#include "tests/catch.hpp"
+
+/// The listed errors are the model's at the places that are listed, and no larger ones are met.
+namespace guardbit::tests {
+namespace {
+
+using emulator::CompileMode;
+using emulator::ErrorInputs;
+using emulator::Function;
+using emulator::LargestError;
+using emulator::OperandCodes;
+
+template <class Check>
+void for_each_function(const Check& check) {
+  for (const CompileMode mode : formats::enumerators_of<CompileMode>) {
+    for (const Function& function : emulator::function_catalogue(mode)) {
+      INFO(function.name << ", " << formats::word_of(mode));
+      check(function);
+    }
+  }
+}
+
+double exact_of(const Function& function, const OperandCodes& codes) {
+  std::array<double, emulator::most_operands> numbers{};
+  for (std::size_t i = 0; i < function.operands; ++i)
+    numbers.at(i) = emulator::double_of(function.formats.operands.at(i), codes.at(i));
+  return function.in_doubles(numbers)[0];
+}
+
+/// Larger by what the host's mathematical libraries differ in.
+bool is_above(double ulp, double listed) { return ulp > listed * (1 + 1e-5) + 1e-5; }
+
+TEST_CASE("every function has its largest error, but where doubles are no judge") {
+  std::size_t listed = 0;
+  for_each_function([&](const Function& function) {
+    const LargestError* const error = emulator::find_largest_error(function);
+    CHECK((error != nullptr) == (function.name != "rsqrt.approx.f64"));
+    if (error == nullptr) return;
+    ++listed;
+    CHECK((error->asked == ErrorInputs::drawn) ==
+          (function.operands > 1 && error->asked != ErrorInputs::definition));
+    CHECK((error->asked == ErrorInputs::definition) ==
+          (error->has_place() == false && error->ulp > 0));
+  });
+  CHECK(listed == emulator::largest_errors().size());
+}
+
+TEST_CASE("results have the listed errors at the listed places") {
+  for_each_function([&](const Function& function) {
+    const LargestError* const error = emulator::find_largest_error(function);
+    if (error == nullptr || !error->has_place()) return;
+    const auto found =
+        emulator::counted_error(function.formats.results[0], function.reference(error->at)[0],
+                                exact_of(function, error->at));
+    REQUIRE(found.has_value());
+    CHECK(std::abs(std::abs(*found) - error->ulp) <= error->ulp * 1e-5);
+  });
+}
+
+TEST_CASE("no input has a larger error than the listed one, in part") {
+  for_each_function([&](const Function& function) {
+    const LargestError* const error = emulator::find_largest_error(function);
+    if (error == nullptr || error->asked == ErrorInputs::definition) return;
+    const int bits = formats::bits(function.formats.operands[0]);
+    if (bits > 32) return;
+    if (function.operands == 1) {
+      const std::uint64_t stride = bits == 16 ? 1 : emulator::error_stride * 509;
+      CHECK(!is_above(emulator::function_errors(function, stride).largest, error->ulp));
+      return;
+    }
+    constexpr std::uint64_t count = 4096, stride = emulator::drawn_error_inputs / count - 1;
+    double largest = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const OperandCodes codes = emulator::drawn_inputs(function, i * stride);
+      bool is_finite = true;
+      for (std::size_t k = 0; k < function.operands; ++k)
+        is_finite = is_finite && std::isfinite(emulator::double_of(function.formats.operands.at(k),
+                                                                   codes.at(k)));
+      const auto found = emulator::counted_error(
+          function.formats.results[0], function.reference(codes)[0], exact_of(function, codes));
+      if (is_finite && found) largest = std::max(largest, std::abs(*found));
+    }
+    CHECK(!is_above(largest, error->ulp));
+  });
+}
+
+TEST_CASE("the listed errors of all inputs are the largest ones", "[sweep]") {
+  for_each_function([&](const Function& function) {
+    const LargestError* const error = emulator::find_largest_error(function);
+    const bool is_of_all = error != nullptr && error->asked == ErrorInputs::all;
+    if (!is_of_all || formats::bits(function.formats.operands[0]) > 32) return;
+    const double largest = emulator::function_errors(function).largest;
+    CHECK(std::abs(largest - error->ulp) <= largest * 1e-5);
+  });
+}
+
+}  // namespace
+}  // namespace guardbit::tests
