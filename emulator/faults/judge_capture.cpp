@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/faults/code_numbers.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/faults/misread_codes.hpp"
 #include "emulator/faults/misread_scales.hpp"
 #include "emulator/faults/nonfinite_outputs.hpp"
@@ -347,11 +348,16 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
   return result;
 }
 
-/// The function that a judgement names as what D went through.
-std::string named_function(const Judgement& judgement) {
+/// The one fault of a judgement, where that is a function that D or a part of it went through.
+const Fault* function_fault(const Judgement& judgement) {
   const bool is_named =
       judgement.faults.size() == 1 && judgement.faults.front().kind == FaultKind::activation;
-  return is_named ? judgement.faults.front().name : "";
+  return is_named ? &judgement.faults.front() : nullptr;
+}
+
+bool names_function(const Judgement& judgement, std::string_view name) {
+  const Fault* const fault = function_fault(judgement);
+  return fault != nullptr && fault->name == name;
 }
 
 }  // namespace
@@ -366,13 +372,16 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
   plain.activation = Activation::none;
   CaptureJudgement other = judge_as_asked(plain, interrupted);
   if (other.judgement.verdict != Verdict::wrong) {
-    if (!is_wrong || named_function(result.judgement) == "none") return result;
+    if (!is_wrong || names_function(result.judgement, "none")) return result;
     other.judgement = without_activation(capture, result.judgement.wrong, "");
     return other;
   }
-  const std::string name = named_function(other.judgement);
-  if (name.empty() || name == "unknown") return result;
-  if (name != formats::word_of(function_of(capture.activation))) return other;
+  const Fault* const fault = function_fault(other.judgement);
+  if (fault == nullptr || fault->name == "unknown") return result;
+  const std::string_view asked = formats::word_of(function_of(capture.activation));
+  // The function that was asked for may have been applied too early: before C or the bias was
+  // added.
+  if (fault->name != asked || fault->text != activation_fault(asked).text) return other;
   if (!is_wrong) return result;
   result.judgement.verdict = Verdict::valid_rounding;
   result.judgement.wrong = 0;

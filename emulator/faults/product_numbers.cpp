@@ -284,11 +284,24 @@ double truncated(const formats::Format& format, double x) {
 
 namespace {
 
+/// Of integers: a conversion saturates, or a sum in 32 bits wraps.
+bool is_integer_overflow(const ProductNumbers& x, double seen, double wanted, double largest) {
+  const bool has_sign = x.output.has_sign;
+  if (wanted >= largest) {
+    if (seen == largest) return true;
+  } else if (has_sign ? wanted <= -largest : wanted <= 0) {
+    if (seen <= (has_sign ? -largest : 0.0)) return true;
+  } else {
+    return false;
+  }
+  return formats::bits(x.output) == 32 && std::fmod(seen - wanted, 0x1p32) == 0;
+}
+
 /// What D's format makes of a number that is too large for it, or NaN of one.
 bool is_overflow(const ProductNumbers& x, double seen, double wanted, double largest) {
+  if (formats::is_integer(x.output)) return is_integer_overflow(x, seen, wanted, largest);
   return std::abs(wanted) >= largest * 0.999 &&
-         (!std::isfinite(seen) || std::abs(seen) >= largest * 0.99 ||
-          formats::is_integer(x.output));
+         (!std::isfinite(seen) || std::abs(seen) >= largest * 0.99);
 }
 
 /// Compares output by output until `differs` says to stop.

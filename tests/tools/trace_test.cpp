@@ -171,6 +171,28 @@ TEST_CASE("trace: steps and ranks, sums by each, and a recommendation in words")
   CHECK(tests::holds(page, "Recommendation"));
 }
 
+TEST_CASE("trace: the report's underflow by step is that of all ranks together") {
+  const TemporaryFolder folder;
+  std::vector<formats::Tensor> tensors;
+  for (const char* const step : {"step1/", "step2/"})
+    for (const int rank : {0, 1})
+      tensors.push_back(
+          tests::tensor_of(step + std::string("rank_") + std::to_string(rank) + "/fc.weight.grad",
+                           std::vector<float>(64, rank == 0 ? 0x1p-40F : 1.0F)));
+  const std::string file = folder.path("t.safetensors"), page = folder.path("t.html");
+  formats::write_tensors(file, {}, tensors);
+  REQUIRE(
+      run_command({"trace", file, "--formats", "fp16", "--scales", "0", "--report", page}).status ==
+      0);
+  const std::string html = tests::read_text(page);
+  const std::size_t table = html.find("Underflow by tensor and step");
+  REQUIRE(table != std::string::npos);
+  const std::string cells = html.substr(table, html.find("</table>", table) - table);
+  CHECK(tests::holds(cells, ">50.00%"));
+  CHECK_FALSE(tests::holds(cells, ">100.00%"));
+  CHECK_FALSE(tests::holds(cells, ">0.00%"));
+}
+
 TEST_CASE("trace: a file of integers alone is no trace") {
   const TemporaryFolder folder;
   const std::vector<std::uint64_t> codes = {1, 2};

@@ -234,8 +234,9 @@ int explain_command(const ExplainOptions& options) {
     if (results.empty()) results.push_back(options.d);
     captures.reserve(results.size());
     for (const std::string& result : results)
-      captures.push_back(capture_of(read_gemm_operands(options.places),
-                                    read_operand("--d", "d", result, formats::fp32), result));
+      captures.push_back(
+          capture_of(read_gemm_operands(options.places),
+                     read_operand("--d", "d", result, formats::fp32, options.places.from), result));
   }
   for (GemmCapture& capture : captures) set_asked(options.asked, capture);
   std::vector<Explanation> accounts;

@@ -30,15 +30,18 @@ std::string shaded(std::uint64_t part, std::uint64_t whole) {
          number(percent, "%.2f") + "%</td>";
 }
 
-/// Gradients by steps, coloured by the underflow of the first format at the first scale.
+/// Gradients by steps, coloured by the underflow of the first format at the first scale; all ranks
+/// together.
 std::string heat_map(const TraceResults& results) {
   std::set<std::uint64_t> steps;
-  std::map<std::string, std::map<std::uint64_t, const TraceStatistics*>> rows;
+  std::map<std::string, std::map<std::uint64_t, TraceStatistics>> rows;
   for (const TracedTensor& tensor : results.tensors) {
     if (!tensor.meaning.step || !(tensor.meaning.role.empty() || tensor.meaning.is_gradient()))
       continue;
     steps.insert(*tensor.meaning.step);
-    rows[tensor.meaning.tensor_and_role()][*tensor.meaning.step] = &tensor.statistics;
+    const auto [cell, is_first] =
+        rows[tensor.meaning.tensor_and_role()].try_emplace(*tensor.meaning.step, tensor.statistics);
+    if (!is_first) cell->second.add(tensor.statistics);
   }
   if (steps.size() < 2) return {};
   std::string html = "<h2>Underflow by tensor and step, " + escaped(results.questions.formats[0]) +
@@ -51,7 +54,7 @@ std::string heat_map(const TraceResults& results) {
     for (const std::uint64_t step : steps) {
       const auto at = values.find(step);
       html += at == values.end() ? "<td></td>"
-                                 : shaded(at->second->outcomes[0].underflow, at->second->nonzero());
+                                 : shaded(at->second.outcomes[0].underflow, at->second.nonzero());
     }
     html += "</tr>";
   }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "formats/support/whole_division.hpp"
+
 namespace guardbit::emulator::atlas {
 
 namespace {
@@ -45,7 +47,6 @@ struct Label {
 
 constexpr auto labels = std::to_array<Label>({
 #include "emulator/gemm/atlas/labels.inc"
-#include "formats/support/whole_division.hpp"
 });
 
 constexpr std::array quotients = {4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048};

@@ -291,6 +291,40 @@ TEST_CASE("a function that a part missed, or that came too early, is named with 
        "relu was applied before C was added");
 }
 
+TEST_CASE(
+    "a smooth function that came before the bias is not taken for the one that was asked for") {
+  for (const Activation activation : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+    CAPTURE(formats::word_of(activation));
+    Recording x(1, formats::fp32);
+    std::mt19937_64 random(3);
+    const RealMatrix bias = random_matrix(random, 1, x.n, formats::fp32, false);
+    x.capture.problem.bias = codes_of(formats::fp32, 1, bias);
+    x.capture.activation = activation;
+    RealMatrix late = x.product(0, 0), early = late;
+    for (std::int64_t i = 0; i < late.rows; ++i) {
+      for (std::int64_t j = 0; j < late.columns; ++j) {
+        late(i, j) = activated_in_doubles(activation, late(i, j) + bias(0, j));
+        early(i, j) = activated_in_doubles(activation, early(i, j)) + bias(0, j);
+      }
+    }
+    is_right(x.judged(late));
+    CHECK(x.judged(early).verdict == Verdict::wrong);
+  }
+}
+
+TEST_CASE("integers that wrap in a narrow D are wrong, saturated ones and 32 bits are not") {
+  Recording x(1, formats::int8);
+  const RealMatrix d = x.product(0, 0);
+  const auto wrapped = [](double v) {
+    const double low = v - 256 * std::floor(v / 256);
+    return low >= 128 ? low - 256 : low;
+  };
+  const auto saturated = [](double v) { return std::clamp(v, -128.0, 127.0); };
+  REQUIRE(mapped(d, wrapped).values != d.values);
+  says(x.judged(mapped(d, wrapped), formats::int8), FaultKind::wrapped, "D is right modulo 2^8");
+  is_right(x.judged(mapped(d, saturated), formats::int8));
+}
+
 TEST_CASE("what is wrong besides a function that is missing is named, too") {
   Recording x(1, formats::fp16);
   x.capture.activation = Activation::relu;

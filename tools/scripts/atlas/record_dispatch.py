@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Records which kernels PyTorch's matrix products launch: python3 record_dispatch.py sweep OUT SEED SECONDS
-or operands OUT SEED COUNT SECONDS (calls with operands and results, as captures of kind gemm).
+"""Records which kernels PyTorch's matrix products launch: python3 record_dispatch.py sweep OUT SEED SECONDS,
+programs OUT SEED SECONDS (calls of small programs), or operands OUT SEED COUNT SECONDS (calls with operands and results, as captures
+of kind gemm).
 
 Needs PyTorch with CUDA, and g++ and CUPTI of the toolkit (CUDA_HOME). A sweep draws calls from a seed
 until its time is over: a third each of dense, realistic and log-uniform sizes; it stores the calls, the launches of
-each as a number in a table of names, and grids. A sweep runs no kernel: its calls are captured.
+each as a number in a table of names, and grids. A sweep runs no kernel: its calls are captured. One of programs stores no calls but
+their digest: the seed gives them again (`blocks_of_programs`).
 """
 import ctypes
+import hashlib
 import json
 import os
 import subprocess
@@ -20,7 +23,7 @@ from launch_log import SOURCE
 
 OPS = ("mm", "addmm", "bmm")
 DTYPES = ("f16", "bf16", "tf32", "f32")
-PARTS = ("dense", "realistic", "drawn")
+PARTS = ("dense", "realistic", "drawn", "programs")
 FIELDS = ("part", "op", "dtype", "ta", "tb", "m", "n", "k", "batch", "lda", "ldb")
 
 HIDDEN = [64, 96, 128, 192, 256, 288, 320, 384, 448, 512, 576, 640, 672, 768, 896, 1024, 1152, 1280, 1408, 1536, 1600,
@@ -43,7 +46,7 @@ HEAD = [8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 128, 160, 192, 256]
 
 
 def pick(r, values, count):
-    return np.asarray(values, dtype=np.int64)[(r.random(count) * len(values)).astype(np.int64)]
+    return (values if isinstance(values, np.ndarray) else np.asarray(values, dtype=np.int64))[(r.random(count) * len(values)).astype(np.int64)]
 
 
 def listed(r, count):
@@ -115,6 +118,79 @@ def draw(r, count, part, op):
     return [x[good].astype(np.int64) for x in (ta, tb, m, n, k, batch, lda, ldb)]
 
 
+# Floors of powers of two from 1 to 1023 in equal steps of the exponent.
+SIZES = np.array([int(2 ** (i / 256)) for i in range(2560)])
+SEQUENCES = np.array([1, 4, 7, 8, 10, 12, 16, 17, 20, 24, 28, 30, 32, 33, 40, 48, 49, 50, 63, 64, 65, 80, 96, 100, 127, 128, 129, 196, 197, 200, 250, 255,
+             256, 257, 384, 511, 512])
+POWERS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
+UP_TO_128, UP_TO_256 = SIZES[SIZES <= 128], SIZES[SIZES <= 256]
+EIGHTS, COARSE = 8 * UP_TO_128, 32 * UP_TO_128
+
+
+def mixed(r, count, *parts):
+    """Of each part (share, values) so many, at random."""
+    which, result, bound = r.random(count), np.zeros(count, np.int64), 0.
+    for share, values in parts:
+        result = np.where((which >= bound) & (which < bound + share), pick(r, values, count), result)
+        bound += share
+    return result
+
+
+def draw_programs(r, count, op):
+    """Columns as `draw`: layers of small programs and their gradients, tensors without gaps."""
+    size = lambda: mixed(r, count, (.3, EIGHTS), (.25, COARSE), (.15, POWERS), (.3, SIZES))
+    groups = mixed(r, count, (.6, POWERS[:9]), (.4, UP_TO_256))
+    sequences = mixed(r, count, (.5, SEQUENCES), (.2, POWERS), (.3, SIZES))
+    if op == "bmm":
+        batch = groups * pick(r, [1, 1, 2, 2, 3, 4, 4, 6, 8, 8, 12, 16], count)
+        head = mixed(r, count, (.8, HEAD), (.2, UP_TO_256))
+        other = np.where(r.random(count) < .7, sequences, pick(r, SEQUENCES, count))
+        role = (r.random(count) * 4).astype(np.int64)
+        m = np.where(role == 2, other, sequences)
+        n, k = np.where(role == 0, other, head), np.where(role == 0, head, np.where(role == 2, sequences, other))
+    else:
+        batch = np.ones(count, np.int64)
+        tokens = np.where(r.random(count) < .6, groups * np.where(r.random(count) < .3, 1, sequences), size())
+        inner, outer = size(), size()
+        role = r.random(count)
+        forward, of_data = role < .5, role < .75
+        m, n = np.where(of_data, tokens, outer), np.where(forward, outer, inner)
+        k = np.where(forward, inner, np.where(of_data, outer, tokens))
+    ta, tb = r.random(count) < .5, r.random(count) < .5
+    keep = r.random(count) < .8
+    if op == "bmm":
+        ta, tb = np.where(keep, role == 2, ta), np.where(keep, role == 0, tb)
+    else:
+        ta, tb = np.where(keep, ~of_data, ta), np.where(keep, forward, tb)
+    good = (m * n * k * batch <= 2 ** 36) & (np.maximum(m * k, np.maximum(n * k, m * n)) * batch < 2 ** 28)
+    return [x[good].astype(np.int64) for x in (ta, tb, m, n, k, batch, np.where(ta, m, k), np.where(tb, k, n))]
+
+
+def blocks_of_programs(seed):
+    """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
+    r = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        op, dtype = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 2, 3, 3, 3, 3]))
+        calls = np.stack(draw_programs(r, 600, OPS[op]), 1)
+        yield np.concatenate([np.tile(np.array([[3, op, dtype]]), (len(calls), 1)), calls], 1).astype(np.int32)
+
+
+def calls_of(recorded):
+    """The calls of a file of this script."""
+    if "calls" in recorded:
+        return recorded["calls"].astype(np.int64)
+    rows, count, all_of_them = [], 0, len(recorded["ids"])
+    for block in blocks_of_programs(int(recorded["seed"])):
+        if count >= all_of_them:
+            break
+        rows.append(block)
+        count += len(block)
+    calls = np.concatenate(rows)
+    if hashlib.sha256(calls.tobytes()).hexdigest() != str(recorded["digest"]):
+        raise SystemExit("the seed gives other calls here than there")
+    return calls.astype(np.int64)
+
+
 def built_log():
     """The logger as a shared library in a folder that goes with the process."""
     folder = tempfile.TemporaryDirectory()
@@ -153,6 +229,14 @@ class Log:
         return {"ids": self.array("log_ids", (self.lib.log_calls(),)),
                 "grids": self.array("log_grids", (self.lib.log_grid_count(), 6)),
                 "keys": np.frombuffer("\n".join(keys).encode(), np.uint8)}
+
+    def take_with_grids(self):
+        """Grids of all calls whose plan follows from them, else 0."""
+        taken = self.take()
+        keys = bytes(taken["keys"]).decode().split("\n")
+        taken["grids"][~np.array(["gemvx" in key for key in keys])[taken["ids"]]] = 0
+        taken["grids"][:, 1:] = 0
+        return taken
 
 
 class Capture:
@@ -214,37 +298,52 @@ def warm_up(torch, raw, raw_d):
     torch.cuda.synchronize()
 
 
-def sweep(out, seed, seconds):
+def launch_block(torch, log, raw, raw_d, rows):
+    """Launches calls of one operator and type, of which FIELDS are the columns, while a capture goes on."""
+    op, dtype_i = OPS[rows[0][1]], int(rows[0][2])
+    dtype = {0: torch.float16, 1: torch.bfloat16}.get(dtype_i, torch.float32)
+    torch.backends.cuda.matmul.allow_tf32 = dtype_i == 2
+    source, target = raw.view(dtype), raw_d.view(dtype)
+    for _, _, _, *call in rows.tolist():
+        a, b = views(torch, (source, source), dtype, call, op)
+        m, n, batch = call[2], call[3], call[5]
+        d = target.as_strided((batch, m, n), (m * n, n, 1)) if op == "bmm" else target.as_strided((m, n), (n, 1))
+        log.drop()
+        run(torch, op, a, b, d, source.as_strided((n,), (1,)))
+        log.mark(batch)
+
+
+def blocks_of_sweep(seed):
+    """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
+    r = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        op, dtype, part = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, 3], [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]))
+        calls = np.stack(draw(r, 600, PARTS[part], OPS[op]), 1)
+        yield np.concatenate([np.tile(np.array([[part, op, dtype]]), (len(calls), 1)), calls], 1).astype(np.int32)
+
+
+def sweep(out, seed, seconds, blocks):
     import torch
     begin = time.time()
     raw, raw_d = setup(torch)
     log, capture = Log(), Capture(torch)
-    r = np.random.Generator(np.random.PCG64(seed))
+    of_programs = blocks is blocks_of_programs
+    if of_programs:
+        log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
     rows = []
     with torch.cuda.stream(capture.stream):
         warm_up(torch, raw, raw_d)
-        while time.time() - begin < seconds:
-            op_i = int(pick(r, [0, 0, 0, 0, 1, 1, 1, 2, 2], 1)[0])
-            dtype_i = int(pick(r, [0, 1, 2, 3], 1)[0])
-            part_i = int(pick(r, [0, 0, 0, 1, 1, 1, 2, 2, 2, 2], 1)[0])
-            op, dtype = OPS[op_i], {0: torch.float16, 1: torch.bfloat16}.get(dtype_i, torch.float32)
-            torch.backends.cuda.matmul.allow_tf32 = dtype_i == 2
-            source, target = raw.view(dtype), raw_d.view(dtype)
-            calls = np.stack(draw(r, 600, PARTS[part_i], op), 1)
+        for block in blocks(seed):
+            if time.time() - begin > seconds:
+                break
             capture.begin()
-            for call in calls.tolist():
-                a, b = views(torch, (source, source), dtype, call, op)
-                m, n, batch = call[2], call[3], call[5]
-                d = target.as_strided((batch, m, n), (m * n, n, 1)) if op == "bmm" else target.as_strided((m, n), (n, 1))
-                log.drop()
-                run(torch, op, a, b, d, source.as_strided((n,), (1,)))
-                log.mark(batch)
+            launch_block(torch, log, raw, raw_d, block)
             capture.end()
-            head = np.tile(np.array([[part_i, op_i, dtype_i]]), (len(calls), 1))
-            rows.append(np.concatenate([head, calls], 1).astype(np.int32))
-    np.savez_compressed(out, calls=np.concatenate(rows), seed=seed, device=torch.cuda.get_device_name(),
-                        torch=torch.__version__, **log.take())
-    print(out, sum(map(len, rows)), "calls", flush=True)
+            rows.append(block)
+    calls = np.concatenate(rows)
+    what = {"digest": hashlib.sha256(calls.tobytes()).hexdigest(), **log.take_with_grids()} if of_programs else {"calls": calls, **log.take()}
+    np.savez_compressed(out, seed=seed, device=torch.cuda.get_device_name(), torch=torch.__version__, **what)
+    print(out, len(calls), "calls", flush=True)
 
 
 FRACTION = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23}
@@ -346,7 +445,8 @@ def operands(out, seed, count, seconds):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "sweep":
-        sweep(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    sweeps = {"sweep": blocks_of_sweep, "programs": blocks_of_programs}
+    if sys.argv[1] in sweeps:
+        sweep(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sweeps[sys.argv[1]])
     else:
         operands(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
