@@ -52,6 +52,17 @@ TEST_CASE("verify --predict knows kernels whose lanes share K") {
   CHECK(plan("f32_lanes").find("lanes=32x10:round_robin:halves") != std::string::npos);
 }
 
+TEST_CASE("verify --predict knows into how many parts an FP32 layer of few features is cut") {
+  const auto plan = [](const char* name) {
+    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
+    CHECK(j["mismatches"] == 0);
+    return j["plan"].get<std::string>();
+  };
+  CHECK(plan("f32_largek_tail").find("split=4x8:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_whole").find("split=") == std::string::npos);
+  CHECK(plan("f32_largek_five").find("split=5x8:ceil") != std::string::npos);
+}
+
 TEST_CASE("a leaf whose calls all agree is a rule") {
   // The golden dot product is one; of the other answers most are what similar calls got.
   CHECK(prediction(atlas_golden + "bf16_dot.safetensors", 0)["known"] == "rule");

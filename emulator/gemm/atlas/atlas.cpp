@@ -88,7 +88,10 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   if (leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
   if (leaf.form == Form::chain) return plan;
   const bool in_turn = leaf.form == Form::round_robin;
-  plan.split.tile = in_turn ? 8 : leaf.form == Form::tiles_of_64 ? 64 : tile_of_parts(call);
+  if (in_turn || leaf.form == Form::runs_of_8)
+    plan.split.tile = 8;
+  else
+    plan.split.tile = leaf.form == Form::tiles_of_64 ? 64 : tile_of_parts(call);
   plan.split.parts = parts_with_elements(call.k, leaf.parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {
     plan.split = {};

@@ -27,6 +27,8 @@ enum class Form : std::uint8_t {
   lanes_ascending,
   /// a kernel whose order of K the atlas does not know
   unknown,
+  /// partial sums of runs of tiles of 8, by cuBLAS' sgemm_largek; not in the trees
+  runs_of_8,
 };
 
 /// What multiplies: the usual instruction, a CUDA core, or mma.sync with 8 of K.

@@ -18,6 +18,8 @@ struct Call {
   std::uint32_t grids[6] = {};
   int launches = 0;
   std::uint32_t word = 0;
+  /// of the grid of the first kernel that can cut K; 0: there is none
+  std::uint32_t depth = 0;
 };
 
 Call current;
@@ -55,6 +57,8 @@ void launch(const CUpti_CallbackData* data, void* f, unsigned gx, unsigned gy, u
     std::memcpy(current.grids + 3 * current.launches, g, sizeof g);
   }
   ++current.launches;
+  for (const char* const part : {"cutlass", "xmma", "sgemm_largek"})
+    if (current.depth == 0 && std::strstr(name, part) != nullptr) current.depth = gz;
   if (std::strstr(name, "splitKreduce") != nullptr) current.word = word_of(f, parameters);
 }
 void CUPTIAPI callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -125,12 +129,10 @@ int log_start() {
 void log_grid_calls(std::uint64_t n) { grid_calls = n; }
 void log_drop() { current = Call{}; }
 /// Ends a call; gives the number of what it launched. The key has the names; of kernels that can
-/// cut K the first grid's depth, by the batch where that divides it; and how many parts a reduction
+/// cut K their grid's depth, by the batch where that divides it; and how many parts a reduction
 /// adds.
 std::uint32_t log_mark(std::uint32_t batch) {
-  const bool is_cut = current.text.find("cutlass") != std::string::npos ||
-                      current.text.find("xmma") != std::string::npos;
-  const std::uint32_t z = is_cut ? current.grids[2] : 1;
+  const std::uint32_t z = current.depth == 0 ? 1 : current.depth;
   std::string key = current.text + '#';
   if (batch > 1 && z % batch == 0)
     key += std::to_string(z / batch);
