@@ -104,6 +104,7 @@ void compute_part(const std::function<void(const CodeArrays<Word>&)>& run,
                   const std::vector<std::vector<std::uint64_t>>& operands, std::size_t begin,
                   std::size_t end, std::vector<std::vector<std::uint64_t>>& results) {
   std::vector<std::vector<Word>> words;
+  words.reserve(operands.size() + results.size());
   for (const auto& codes : operands)
     words.emplace_back(codes.begin() + static_cast<std::ptrdiff_t>(begin),
                        codes.begin() + static_cast<std::ptrdiff_t>(end));

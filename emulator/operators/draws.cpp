@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -71,6 +72,17 @@ std::array<float, 2> normal_pair(std::uint32_t x, std::uint32_t y) {
   const float radius = std::sqrt(-2.0F * log_of(u));
   return {mufu::sin_approx(HostNumber(v)).number() * radius,
           mufu::cos_approx(HostNumber(v)).number() * radius};
+}
+
+/// Elements whose keys are equal, by the words of the thread of the first of them: from the last
+/// one on each changes places with one of those up to it.
+void shuffle(std::span<std::int64_t> equal, std::int64_t thread, const GeneratorState& state) {
+  std::int64_t drawn_words = 0;
+  for (std::size_t i = equal.size() - 1; i > 0; --i, ++drawn_words) {
+    const Words words = words_of(state, thread, drawn_words / words_of_block);
+    const std::uint32_t word = words[static_cast<std::size_t>(drawn_words % words_of_block)];
+    std::swap(equal[i], equal[word % (i + 1)]);
+  }
 }
 
 }  // namespace
@@ -153,8 +165,15 @@ std::optional<Tensor> permutation(const formats::Format& type, std::int64_t coun
   std::vector<std::int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](std::int64_t i) { return keys[static_cast<std::size_t>(i)]; };
-  std::ranges::sort(order, {}, key);
-  if (std::ranges::adjacent_find(order, {}, key) != order.end()) return std::nullopt;
+  std::ranges::stable_sort(order, {}, key);
+  const GeneratorState next = {draws.state.seed,
+                               draws.state.offset + increment_of_draws(count, draws.machine)};
+  for (std::size_t at = 0; at < order.size();) {
+    std::size_t end = at + 1;
+    while (end < order.size() && key(order[end]) == key(order[at])) ++end;
+    shuffle(std::span(order).subspan(at, end - at), static_cast<std::int64_t>(at), next);
+    at = end;
+  }
   return tensor_of_integers(type, {count}, order);
 }
 

@@ -31,7 +31,7 @@ Tensor normal(const formats::Format& type, const Dimensions& shape, double mean,
 std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
                                std::int64_t low, std::int64_t high, const Draws& draws);
 /// The integers below `count` in random order: sorted by random keys of 32 bits, as PyTorch does
-/// for up to about 30,000. Nothing for more, and where two keys are equal.
+/// for up to about 30,000, equal ones shuffled. Nothing for more.
 std::optional<Tensor> permutation(const formats::Format& type, std::int64_t count,
                                   const Draws& draws);
 /// 1 with the probability that each element of `input` says.

@@ -110,7 +110,7 @@ Answer permutation(const Call& call, Context& context) {
   if (type != formats::int64 && type != formats::int32)
     return unmodelled("a permutation of another type than int64 and int32");
   auto result = ops::permutation(type, count, *draws);
-  if (!result) return unmodelled("more than 30,000 elements, or equal keys");
+  if (!result) return unmodelled("a permutation of more than 30,000 elements");
   Answer answer = computed({std::move(result)}, "sorted by random keys");
   answer.drawn = ops::increment_of_permutation(count, context.machine);
   return answer;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "emulator/functions/array_function.hpp"
 #include "emulator/functions/function_catalogue.hpp"
@@ -216,11 +217,12 @@ Outcome run(Run& run) {
     outcome.findings.push_back({key + ": rounds to other BF16 numbers", "%", errors[1]});
   }
   const auto& ex2 = run.point("ex2", [&] {
-    return Doubles{largest_ex2_error([](Floats x) { return applied("ex2.approx.ftz.f32", x); }),
-                   largest_ex2_error([](Floats x) {
-                     for (float& number : x) number = polynomial_ex2(number);
-                     return x;
-                   })};
+    return Doubles{
+        largest_ex2_error([](Floats x) { return applied("ex2.approx.ftz.f32", std::move(x)); }),
+        largest_ex2_error([](Floats x) {
+          for (float& number : x) number = polynomial_ex2(number);
+          return x;
+        })};
   });
   outcome.findings.push_back({"ex2.approx.ftz: largest relative error", "", ex2[0],
                               Reference{.value = 2.06 * 0x1p-23,
