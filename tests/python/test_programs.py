@@ -20,7 +20,7 @@ RECORDED = {
     "accumulate": "accumulate.py", "optimizers_foreach": "optimizers.py foreach", "optimizers_single": "optimizers.py single",
     "llama_bf16": "llama.py bf16", "llama_fp16": "llama.py fp16", "generate_llama_bf16": "generate.py llama bf16",
     "generate_qwen3_bf16": "generate.py qwen3 bf16", "generate_gpt2_fp16": "generate.py gpt2 fp16", "vit_bf16": "vit.py bf16", "vit_fp16": "vit.py fp16",
-    "draws": "draws.py", "permutations": "permutations.py", "gru_bf16": "rnn_language.py GRU bf16", "masks": "masks.py",
+    "mlp_batches": "mlp_batches.py", "draws": "draws.py", "permutations": "permutations.py", "gru_bf16": "rnn_language.py GRU bf16", "masks": "masks.py",
     "recommender_bf16": "recommender.py bf16", "recommender_fp16": "recommender.py fp16",
     "lstm_fp32": "rnn_language.py LSTM fp32", "lstm_fp16": "rnn_language.py LSTM fp16", "lstm_bf16": "rnn_language.py LSTM bf16",
     "gru_fp32": "rnn_language.py GRU fp32", "recommender_fp32": "recommender.py fp32", "encoder_fp32": "encoder.py fp32",
