@@ -286,14 +286,10 @@ namespace {
 
 /// Of integers: a conversion saturates, or a sum in 32 bits wraps.
 bool is_integer_overflow(const ProductNumbers& x, double seen, double wanted, double largest) {
-  const bool has_sign = x.output.has_sign;
-  if (wanted >= largest) {
-    if (seen == largest) return true;
-  } else if (has_sign ? wanted <= -largest : wanted <= 0) {
-    if (seen <= (has_sign ? -largest : 0.0)) return true;
-  } else {
-    return false;
-  }
+  const double least = x.output.has_sign ? -largest : 0;
+  const bool is_above = wanted >= largest;
+  if (!is_above && wanted > least) return false;
+  if (is_above ? seen == largest : seen <= least) return true;
   return formats::bits(x.output) == 32 && std::fmod(seen - wanted, 0x1p32) == 0;
 }
 

@@ -135,6 +135,21 @@ std::optional<double> counted_error(const formats::Format& format, std::uint64_t
   return std::isfinite(error) ? std::optional(error) : std::nullopt;
 }
 
+double exact_result(const Function& function, const OperandCodes& codes) {
+  std::array<double, most_operands> numbers{};
+  for (std::size_t i = 0; i < function.operands; ++i)
+    numbers.at(i) = double_of(function.formats.operands.at(i), codes.at(i));
+  return function.in_doubles(numbers)[0];
+}
+
+std::optional<double> counted_error(const Function& function, const OperandCodes& codes,
+                                    std::uint64_t result) {
+  for (std::size_t i = 0; i < function.operands; ++i)
+    if (!std::isfinite(double_of(function.formats.operands.at(i), codes.at(i))))
+      return std::nullopt;
+  return counted_error(function.formats.results[0], result, exact_result(function, codes));
+}
+
 FunctionErrors function_errors(const Function& function, std::uint64_t stride, int threads,
                                const std::function<void(std::uint64_t)>& progress) {
   const formats::Format& format = function.formats.operands[0];

@@ -27,6 +27,12 @@ double error_in_ulp(const formats::Format& format, std::uint64_t result, double 
 std::optional<double> counted_error(const formats::Format& format, std::uint64_t result,
                                     double exact);
 
+/// The first exact result for operands, and the error of a first result that counts, of finite
+/// ones.
+double exact_result(const Function& function, const OperandCodes& codes);
+std::optional<double> counted_error(const Function& function, const OperandCodes& codes,
+                                    std::uint64_t result);
+
 /// Errors of results that count, of finite arguments.
 struct FunctionErrors {
   std::uint64_t results = 0;

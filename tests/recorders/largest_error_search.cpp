@@ -27,13 +27,6 @@ using emulator::Function;
 using emulator::LargestError;
 using emulator::OperandCodes;
 
-double exact_of(const Function& function, const OperandCodes& codes) {
-  std::array<double, emulator::most_operands> numbers{};
-  for (std::size_t i = 0; i < function.operands; ++i)
-    numbers.at(i) = emulator::double_of(function.formats.operands.at(i), codes.at(i));
-  return function.in_doubles(numbers)[0];
-}
-
 /// Keeps the larger error, of equal ones that of the smaller code.
 void keep(LargestError& kept, double ulp, const OperandCodes& at) {
   if (ulp < kept.ulp || (ulp == kept.ulp && !(at < kept.at))) return;
@@ -93,7 +86,7 @@ class CodeSearch {
     return emulator::double_of(function_.formats.operands[0], code_of(magnitude, negative));
   }
   double exact_at(std::uint64_t magnitude, bool negative) const {
-    return exact_of(function_, {code_of(magnitude, negative)});
+    return emulator::exact_result(function_, {code_of(magnitude, negative)});
   }
 
   /// Where a run is interpolated, and where the interpolation is compared with the function: its
@@ -279,7 +272,6 @@ LargestError search_by_function_errors(const Function& function, std::uint64_t s
 // ---- Drawn operands, and rounding ----
 
 LargestError search_draws(const Function& function, int threads) {
-  const formats::Format& format = function.formats.results[0];
   std::mutex mutex;
   LargestError all;
   formats::parallel_for(
@@ -293,15 +285,8 @@ LargestError search_draws(const Function& function, int threads) {
         LargestError part;
         for (std::size_t i = 0; i < end - begin; ++i) {
           OperandCodes codes{};
-          bool is_finite = true;
-          for (std::size_t k = 0; k < operands.size(); ++k) {
-            codes.at(k) = operands[k][i];
-            is_finite = is_finite && std::isfinite(emulator::double_of(
-                                         function.formats.operands.at(k), codes.at(k)));
-          }
-          if (!is_finite) continue;
-          const auto error =
-              emulator::counted_error(format, results[0][i], exact_of(function, codes));
+          for (std::size_t k = 0; k < operands.size(); ++k) codes.at(k) = operands[k][i];
+          const auto error = emulator::counted_error(function, codes, results[0][i]);
           if (error && *error != 0) keep(part, std::abs(*error), codes);
         }
         const std::lock_guard lock(mutex);

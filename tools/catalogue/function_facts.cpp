@@ -10,6 +10,7 @@
 #include "emulator/functions/largest_errors.hpp"
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/words.hpp"
 #include "formats/text.hpp"
 #include "tools/console/columns.hpp"
@@ -33,12 +34,6 @@ std::string code_text(std::uint64_t code, const Format& format = formats::fp32) 
 }
 std::string number_text(std::uint64_t code, const Format& format = formats::fp32) {
   return code_text(code, format) + "  " + decimal_text(code, format);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text;
 }
 
 std::string largest_error_text(const Function& function) {
@@ -86,7 +81,7 @@ const Columns<Function>& function_columns() {
          const std::vector<std::string> codes = largest_error_place(f);
          return codes.empty() ? absent() : nlohmann::ordered_json(codes);
        },
-       [](const Function& f) { return joined(largest_error_place(f)); }},
+       [](const Function& f) { return formats::joined(largest_error_place(f), " "); }},
       {"largest_error_of", "of", Side::left,
        [](const Function& f) {
          const auto* const error = emulator::find_largest_error(f);

@@ -173,25 +173,28 @@ Leaf leaf_of(const ProductCall& call, const std::array<double, 28>& features, st
   return leaf;
 }
 
+/// Parts of D of 32 x 32 elements.
+std::int64_t tiles_of(const ProductCall& call) {
+  return formats::divided_up(call.m, 32) * formats::divided_up(call.n, 32);
+}
+
 /// Where the trees do not know an FP32 linear layer of a few features, it is cuBLAS' sgemm_largek:
-/// in 58,008 of 58,008 recorded calls.
+/// in 58,008 of 58,008 recorded calls. None has more tiles than there are multiprocessors.
 bool is_largek(const ProductCall& call) {
   constexpr std::int64_t most_k = 640;
   return call.op == Operator::addmm && call.numbers == Numbers::f32 && !call.a_transposed &&
-         call.b_transposed && call.m > 1 && call.n > 1 && call.k <= most_k;
+         call.b_transposed && call.m > 1 && call.n > 1 && call.k <= most_k &&
+         tiles_of(call) <= multiprocessors;
 }
 
 /// How many parts of K it makes, in 118,127 of 118,127 recorded calls: as many as give each
 /// multiprocessor two thread blocks, but five where D has fewer than 42 tiles.
 Leaf largek(const ProductCall& call) {
-  using formats::divided_up;
-  const std::int64_t tiles = divided_up(call.m, 32) * divided_up(call.n, 32);
-  const std::int64_t filling = 2 * multiprocessors / tiles;
-  const std::int64_t parts = tiles < 42 ? 5 : std::max<std::int64_t>(1, filling);
+  const std::int64_t tiles = tiles_of(call), parts = tiles < 42 ? 5 : 2 * multiprocessors / tiles;
   const std::int64_t run = std::max<std::int64_t>(8, formats::rounded_up(call.k / parts, 8));
   Leaf leaf;
   leaf.form = Form::runs_of_8;
-  leaf.parts = divided_up(call.k, run);
+  leaf.parts = formats::divided_up(call.k, run);
   return leaf;
 }
 

@@ -166,13 +166,18 @@ def draw_programs(r, count, op):
     return [x[good].astype(np.int64) for x in (ta, tb, m, n, k, batch, np.where(ta, m, k), np.where(tb, k, n))]
 
 
+def block_of(part, op, dtype, columns):
+    """Rows of FIELDS."""
+    calls = np.stack(columns, 1)
+    return np.concatenate([np.tile(np.array([[part, op, dtype]]), (len(calls), 1)), calls], 1).astype(np.int32)
+
+
 def blocks_of_programs(seed):
     """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
     r = np.random.Generator(np.random.PCG64(seed))
     while True:
         op, dtype = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 2, 3, 3, 3, 3]))
-        calls = np.stack(draw_programs(r, 600, OPS[op]), 1)
-        yield np.concatenate([np.tile(np.array([[3, op, dtype]]), (len(calls), 1)), calls], 1).astype(np.int32)
+        yield block_of(3, op, dtype, draw_programs(r, 600, OPS[op]))
 
 
 def calls_of(recorded):
@@ -318,8 +323,7 @@ def blocks_of_sweep(seed):
     r = np.random.Generator(np.random.PCG64(seed))
     while True:
         op, dtype, part = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, 3], [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]))
-        calls = np.stack(draw(r, 600, PARTS[part], OPS[op]), 1)
-        yield np.concatenate([np.tile(np.array([[part, op, dtype]]), (len(calls), 1)), calls], 1).astype(np.int32)
+        yield block_of(part, op, dtype, draw(r, 600, PARTS[part], OPS[op]))
 
 
 def sweep(out, seed, seconds, blocks):
