@@ -51,7 +51,8 @@ void count(FunctionErrors& errors, const formats::Format& format, std::uint32_t 
   const std::uint64_t rounded = rounded_code(format, exact);
   if (!is_in_normal_range(format, exact)) {
     const bool are_nans = std::isnan(exact) && std::isnan(double_of(format, result));
-    if (!are_nans && rounded != result && error_in_ulp(format, result, exact) > 1) ++errors.unlike;
+    if (!are_nans && rounded != result && !(std::abs(error_in_ulp(format, result, exact)) <= 1))
+      ++errors.unlike;
     return;
   }
   const std::optional<double> error = counted_error(format, result, exact);
@@ -125,6 +126,7 @@ double ulp_at(const formats::Format& format, double x) {
 double error_in_ulp(const formats::Format& format, std::uint64_t result, double exact) {
   const double y = double_of(format, result);
   if (y == exact || (std::isnan(y) && std::isnan(exact))) return 0;
+  if (std::isnan(exact)) return exact;
   return (y - exact) / ulp_at(format, exact);
 }
 

@@ -19,7 +19,7 @@ double double_of(const formats::Format& format, std::uint64_t code);
 double ulp_at(const formats::Format& format, double x);
 
 /// An error in units of the last place of the exact result; 0 where both are the same infinity or
-/// NaN.
+/// NaN, and NaN where only the exact result is one.
 double error_in_ulp(const formats::Format& format, std::uint64_t result, double exact);
 
 /// The same of a result that counts: its exact value is in the format's normal range, and it is a

@@ -1,6 +1,9 @@
 #include "emulator/functions/largest_errors.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -79,6 +82,24 @@ TEST_CASE("no input has a larger error than the listed one, in part") {
     }
     CHECK(!is_above(largest, error->ulp));
   });
+}
+
+TEST_CASE("flushed results count as unlike the exact ones, of either sign") {
+  Function zero = emulator::require_function("sm_90", "tanh.approx.f16", "test");
+  zero.in_doubles = [](const auto& x) { return std::array{x[0], 0.0}; };
+  zero.run = [](const emulator::CodeArrays<std::uint32_t>& arrays) {
+    std::ranges::fill(arrays.results[0], 0U);
+  };
+  const emulator::FunctionErrors errors = emulator::function_errors(zero);
+  CHECK(errors.results == 2 * 30 * 1024);
+  // Of the subnormal numbers the least is a neighbour of zero.
+  CHECK(errors.unlike == 2 * 1022);
+}
+
+TEST_CASE("an error from an exact NaN is none") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(std::isnan(emulator::error_in_ulp(formats::fp32, 0x3f800000, nan)));
+  CHECK(emulator::error_in_ulp(formats::fp32, 0x7fffffff, nan) == 0);
 }
 
 TEST_CASE("the listed errors of all inputs are the largest ones", "[sweep]") {
