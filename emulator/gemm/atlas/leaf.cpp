@@ -159,7 +159,7 @@ Leaf leaf_of(const ProductCall& call, const std::array<double, 28>& features, st
     const Node& node = nodes[at];
     at = features.at(node.feature) <= thresholds.at(node.at) ? at + 1 : node.right;
   }
-  const Label& label = labels.at(nodes[at].at / 2);
+  const Label& label = labels.at(std::size_t{nodes[at].at} / 2);
   Leaf leaf;
   leaf.form = static_cast<Form>(label.form);
   leaf.unit = static_cast<Unit>(label.unit);
