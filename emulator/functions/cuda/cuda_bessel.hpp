@@ -91,9 +91,11 @@ inline constexpr float two_over_pi = 0x1.45f306p-1F;
 template <class Number>
 constexpr Number y0f_near_0(Number x) {
   const Number log = with_log_of_zero(x, logf_of_nonzero(x) * two_over_pi);
-  return fma(log, j0f(x),
-             polynomial(x * x, {0x1.b7cb58p-24F, -0x1.3e936cp-17F, 0x1.1a62p-11F, -0x1.075b1cp-6F,
-                                0x1.6bbcb4p-3F, -0x1.2e4d6ap-4F}));
+  // One after the other: in which order a compiler evaluates arguments is its own affair.
+  const Number p = polynomial(x * x, {0x1.b7cb58p-24F, -0x1.3e936cp-17F, 0x1.1a62p-11F,
+                                      -0x1.075b1cp-6F, 0x1.6bbcb4p-3F, -0x1.2e4d6ap-4F});
+  const Number j = j0f(x);
+  return fma(log, j, p);
 }
 
 template <class Number>
@@ -140,7 +142,8 @@ template <class Number>
 constexpr Number y1f_near_0(Number x) {
   const Number p = polynomial(x * x, {0x1.28c598p-27F, -0x1.0a4fb4p-20F, 0x1.2c7d2ap-14F,
                                       -0x1.835b96p-9F, 0x1.bd3976p-5F, -0x1.918662p-3F});
-  return fma(p, x, fma(j1f(x), logf(x), Number(-1) / x) * two_over_pi);
+  const Number quotient = Number(-1) / x, log = logf(x), j = j1f(x);
+  return fma(p, x, fma(j, log, quotient) * two_over_pi);
 }
 
 template <class Number>

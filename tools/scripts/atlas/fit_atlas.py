@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the atlas' trees of what record_dispatch.py recorded: python3 fit_atlas.py FOLDER SWEEP.npz... (needs numpy and g++).
 
-Of the sweeps the last one is judged by: the shares of its calls whose plan the trees tell are printed, and nothing is
-learnt from it. The one before it marks leaves as rules. FOLDER gets nodes.inc, thresholds.inc, labels.inc and roots.inc.
+Of every sweep the last twentieth is judged by: the shares of its calls whose plan the trees tell are printed, and nothing is
+learnt from it. The tenth before it marks leaves as rules. FOLDER gets nodes.inc, thresholds.inc, labels.inc and roots.inc.
 """
 import os
 import subprocess
@@ -12,7 +12,8 @@ import tempfile
 import numpy as np
 
 from grow_tree import SOURCE
-from launch_kinds import (CUT_FORMS, LANES_ASCENDING, LANES_HALVES, ROUND_ROBIN, TILES_OF_64, UNKNOWN, classes_of)
+from launch_kinds import (CUT_FORMS, LANES_ASCENDING, LANES_HALVES, ROUND_ROBIN, RUNS_OF_8, TILES_OF_64, UNKNOWN, classes_of)
+from record_dispatch import DTYPES, OPS, PARTS, calls_of
 
 MULTIPROCESSORS = 132
 COST = 1.6  # wrong calls that a leaf more must save
@@ -48,10 +49,18 @@ def run_of(calls, form, parts):
     return np.where(form == ROUND_ROBIN, parts, up(up(calls[:, 7], np.maximum(parts, 1)), each) * each)
 
 
+def run_of_largek(calls):
+    """Elements of K in a part of sgemm_largek: as leaf.cpp's `largek`."""
+    tiles = up(calls[:, 5], 32) * up(calls[:, 6], 32)
+    parts = np.where(tiles < 42, 5, 2 * MULTIPROCESSORS // tiles)
+    return np.maximum(8, up(calls[:, 7] // np.maximum(parts, 1), 8) * 8)
+
+
 def bits_of(calls, form, unit, tile, parts):
     """One number for all calls of a shape whose results have the same bits."""
     k = calls[:, 7]
     is_cut, run = np.isin(form, CUT_FORMS), run_of(calls, form, parts)
+    is_cut, run = is_cut | (form == RUNS_OF_8), np.where(form == RUNS_OF_8, run_of_largek(calls), run)
     is_lanes = np.isin(form, (LANES_HALVES, LANES_ASCENDING))
     whole = is_cut & np.where(form == ROUND_ROBIN, parts <= 1, run >= k)
     run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, 0))
@@ -160,21 +169,22 @@ def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
             fits[:, j] &= (tile_m[at] > 0) & (by > 1)
     rule = np.where(np.isin(form, (LANES_HALVES, LANES_ASCENDING)), parts, 0)
     rule[at] = np.where(fits.any(1), RULES[fits.argmax(1)], np.minimum(parts[at], 199))
-    for _ in range(1):
-        tree = Tree(grower, features, label_of(form, unit, tile, rule, tile_m, tile_n), 40)
-        leaf = tree.leaf_of([x[at] for x in features])
-        group = ((leaf * 16 + form[at]) * 4 + unit[at]) * 4096 + tile_m[at] // 8 * 64 + tile_n[at] // 8
-        order = np.argsort(group, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-            fit, left = fits[rows], np.ones(len(rows), bool)
-            while left.any():
-                counts = fit[left].sum(0)
-                best = int(counts.argmax())
-                if counts[best] == 0:
-                    break
-                hit = left & fit[:, best]
-                rule[at[rows[hit]]] = RULES[best]
-                left &= ~hit
+    # A coarse tree of some of the calls says which are alike.
+    some = slice(None, None, max(1, len(calls) // 2_000_000))
+    tree = Tree(grower, [x[some] for x in features], label_of(form, unit, tile, rule, tile_m, tile_n)[some], 40)
+    leaf = tree.leaf_of([x[at] for x in features])
+    group = ((leaf * 16 + form[at]) * 4 + unit[at]) * 4096 + tile_m[at] // 8 * 64 + tile_n[at] // 8
+    order = np.argsort(group, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        fit, left = fits[rows], np.ones(len(rows), bool)
+        while left.any():
+            counts = fit[left].sum(0)
+            best = int(counts.argmax())
+            if counts[best] == 0:
+                break
+            hit = left & fit[:, best]
+            rule[at[rows[hit]]] = RULES[best]
+            left &= ~hit
     return rule
 
 
@@ -271,6 +281,29 @@ def report(trees, check, judge, name):
     return judge[0], right, rules
 
 
+def sweep_of(file, numbers):
+    """Columns calls, form, parts, tile, unit, tile_m, tile_n of the calls of one number format."""
+    recorded = np.load(file)
+    calls, ids = calls_of(recorded), recorded["ids"]
+    keys = bytes(recorded["keys"]).decode().split("\n")
+    here = np.flatnonzero(calls[:, 2] == numbers)
+    calls, ids, grids = calls[here], ids[here], recorded["grids"][here[here < len(recorded["grids"])]]
+    columns = [calls, *classes_of(calls, keys, ids, grids)]
+    # Calls of a kernel whose plan follows from its grid, where that was not kept, teach nothing.
+    needs_grid = np.array(["5gemvx6kernel" in key and "splitK" not in key for key in keys])[ids]
+    taught = ~needs_grid | (columns[1] != UNKNOWN)
+    return [x[taught].astype(np.int32) for x in columns]
+
+
+def divided(sweeps):
+    """What is learnt from, what marks rules, what is judged by."""
+    parts = []
+    for begin, end in ((0, 17), (17, 19), (19, 20)):
+        part = [[x[len(x) * begin // 20:len(x) * end // 20] for x in sweep] for sweep in sweeps]
+        parts.append([np.concatenate(x).astype(np.int64) for x in zip(*part)])
+    return parts
+
+
 def main(words):
     folder, files = words[0], words[1:]
     writer = Writer()
@@ -279,24 +312,13 @@ def main(words):
         with open(source, "w") as file:
             file.write(SOURCE)
         subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
-        for numbers, name in enumerate(("f16", "bf16", "tf32", "f32")):
-            sweeps = []
-            for file in files:
-                sweep = np.load(file)
-                calls, ids = sweep["calls"].astype(np.int64), sweep["ids"]
-                here = calls[:, 2] == numbers
-                keys = bytes(sweep["keys"]).decode().split("\n")
-                # Calls of a kernel whose plan follows from its grid, where that was not kept, teach nothing.
-                grids = sweep["grids"]
-                columns = [calls, *classes_of(calls, keys, ids, grids)]
-                needs_grid = np.array(["5gemvx6kernel" in key and "splitK" not in key for key in keys])[ids]
-                here &= ~needs_grid | (columns[1] != UNKNOWN)
-                sweeps.append([x[here] for x in columns])
-            learnt = [np.concatenate(x) for x in zip(*sweeps[:-2])]
+        for numbers, name in enumerate(DTYPES):
+            learnt, check, judge = divided([sweep_of(file, numbers) for file in files])
+            print(f"{name}: {len(learnt[0])} calls to learn from", flush=True)
             trees = [first_tree(learnt, grower), second_tree(learnt, grower)]
-            of, right, rules = report(trees, sweeps[-2], sweeps[-1], name)
-            for part, part_name in enumerate(("dense", "realistic", "drawn")):
-                for op, op_name in enumerate(("mm", "addmm", "bmm")):
+            of, right, rules = report(trees, check, judge, name)
+            for part, part_name in enumerate(PARTS):
+                for op, op_name in enumerate(OPS):
                     at = (of[:, 0] == part) & (of[:, 1] == op)
                     if at.any():
                         print(f"  {name} {part_name} {op_name}: {at.sum()} calls, {right[at].mean():.4f} told", flush=True)

@@ -9,7 +9,6 @@ SOURCE = r'''
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -24,39 +23,41 @@ struct Cut {
   int feature = -1, threshold = 0;
 };
 
-/// Memory that is used again.
+/// Memory that is used again, of one thread.
 struct Scratch {
   std::vector<std::uint32_t> start, key;
-  std::vector<std::uint16_t> label, rank;
+  std::vector<std::uint16_t> label, rank, right_side;
   std::vector<std::int64_t> left, right;
 };
 
+/// Every column holds the calls of a node side by side, in one order for all columns.
 struct Grower {
   std::vector<std::vector<std::uint16_t>> features;
   std::vector<std::uint16_t> labels;
   std::vector<int> largest;
+  std::vector<std::uint8_t> goes_left;
   std::int64_t classes = 0, smallest = 1;
   std::vector<Node> nodes;
   Scratch scratch[2];
 
-  void sort_by(const std::vector<std::uint16_t>& x, int most, const std::uint32_t* rows,
-               std::int64_t n, Scratch& s) const {
+  void sort_by(const std::uint16_t* x, const std::uint16_t* of, int most, std::int64_t n,
+               Scratch& s) const {
     s.label.resize(n);
     s.rank.resize(n);
     if (n * 4 > most) {
       s.start.assign(most + 2, 0);
-      for (std::int64_t i = 0; i < n; ++i) ++s.start[x[rows[i]] + 1];
+      for (std::int64_t i = 0; i < n; ++i) ++s.start[x[i] + 1];
       for (int b = 0; b <= most; ++b) s.start[b + 1] += s.start[b];
       for (std::int64_t i = 0; i < n; ++i) {
-        const std::uint32_t at = s.start[x[rows[i]]]++;
-        s.label[at] = labels[rows[i]];
-        s.rank[at] = x[rows[i]];
+        const std::uint32_t at = s.start[x[i]]++;
+        s.label[at] = of[i];
+        s.rank[at] = x[i];
       }
       return;
     }
     s.key.resize(n);
     for (std::int64_t i = 0; i < n; ++i)
-      s.key[i] = (static_cast<std::uint32_t>(x[rows[i]]) << 16) | labels[rows[i]];
+      s.key[i] = (static_cast<std::uint32_t>(x[i]) << 16) | of[i];
     std::sort(s.key.begin(), s.key.end());
     for (std::int64_t i = 0; i < n; ++i) {
       s.label[i] = s.key[i] & 65535;
@@ -65,10 +66,10 @@ struct Grower {
   }
 
   /// The cut of one feature that leaves least impurity (Gini).
-  void try_feature(int f, const std::uint32_t* rows, std::int64_t n,
+  void try_feature(int f, std::int64_t first, std::int64_t n,
                    const std::vector<std::int64_t>& total, double squares, Cut& best,
                    Scratch& s) const {
-    sort_by(features[f], largest[f], rows, n, s);
+    sort_by(features[f].data() + first, labels.data() + first, largest[f], n, s);
     if (s.rank[0] == s.rank[n - 1]) return;
     s.left.assign(classes, 0);
     s.right = total;
@@ -83,28 +84,58 @@ struct Grower {
     }
   }
 
-  Cut best_cut(const std::uint32_t* rows, std::int64_t n, const std::vector<std::int64_t>& total,
+  /// Calls work(0) and work(1), on two threads where there is enough to do.
+  template <class Work>
+  static void halves(std::int64_t n, const Work& work) {
+    if (n <= 20000) {
+      work(0);
+      work(1);
+      return;
+    }
+    std::thread other(work, 0);
+    work(1);
+    other.join();
+  }
+
+  Cut best_cut(std::int64_t first, std::int64_t n, const std::vector<std::int64_t>& total,
                double squares) {
     const int count = static_cast<int>(features.size());
     Cut best[2];
-    const auto half = [&](int first) {
-      for (int f = first; f < count; f += 2)
-        try_feature(f, rows, n, total, squares, best[first], scratch[first]);
-    };
-    if (n > 20000) {
-      std::thread other(half, 0);
-      half(1);
-      other.join();
-    } else {
-      half(0);
-      half(1);
-    }
+    halves(n, [&](int half) {
+      for (int f = half; f < count; f += 2)
+        try_feature(f, first, n, total, squares, best[half], scratch[half]);
+    });
     return best[0].gain >= best[1].gain ? best[0] : best[1];
   }
 
-  void grow(std::uint32_t* rows, std::int64_t n, int at) {
+  void divide(std::uint16_t* column, std::int64_t first, std::int64_t n, Scratch& s) const {
+    s.right_side.clear();
+    std::int64_t left = first;
+    for (std::int64_t i = first; i < first + n; ++i) {
+      if (goes_left[i])
+        column[left++] = column[i];
+      else
+        s.right_side.push_back(column[i]);
+    }
+    std::copy(s.right_side.begin(), s.right_side.end(), column + left);
+  }
+
+  /// Brings the calls that go left before the others; gives their number.
+  std::int64_t divide(const Cut& cut, std::int64_t first, std::int64_t n) {
+    std::int64_t left = 0;
+    for (std::int64_t i = first; i < first + n; ++i)
+      left += goes_left[i] = features[cut.feature][i] <= cut.threshold;
+    const int count = static_cast<int>(features.size());
+    halves(n, [&](int half) {
+      for (int f = half; f < count; f += 2) divide(features[f].data(), first, n, scratch[half]);
+      if (half == 0) divide(labels.data(), first, n, scratch[half]);
+    });
+    return left;
+  }
+
+  void grow(std::int64_t first, std::int64_t n, int at) {
     std::vector<std::int64_t> total(classes, 0);
-    for (std::int64_t i = 0; i < n; ++i) ++total[labels[rows[i]]];
+    for (std::int64_t i = first; i < first + n; ++i) ++total[labels[i]];
     const auto most = std::max_element(total.begin(), total.end());
     double squares = 0;
     for (const std::int64_t x : total) squares += static_cast<double>(x) * x;
@@ -112,18 +143,18 @@ struct Grower {
     nodes[at].calls = static_cast<int>(n);
     nodes[at].wrong = static_cast<int>(n - *most);
     if (*most == n || n < 2 * smallest) return;
-    const Cut cut = best_cut(rows, n, total, squares);
+    const Cut cut = best_cut(first, n, total, squares);
     if (cut.feature < 0) return;
-    std::uint32_t* const middle = std::partition(
-        rows, rows + n, [&](std::uint32_t i) { return features[cut.feature][i] <= cut.threshold; });
+    const std::int64_t of_left = divide(cut, first, n);
     const int left = static_cast<int>(nodes.size());
     nodes.resize(nodes.size() + 2);
     nodes[at].feature = cut.feature;
     nodes[at].threshold = cut.threshold;
     nodes[at].left = left;
     nodes[at].right = left + 1;
-    grow(rows, middle - rows, left);
-    grow(middle, rows + n - middle, left + 1);
+    total = {};
+    grow(first, of_left, left);
+    grow(first + of_left, n - of_left, left + 1);
   }
 };
 
@@ -146,10 +177,9 @@ int main(int count, char** words) {
   }
   if (std::fread(grower.labels.data(), 2, n, file) != n) return 1;
   std::fclose(file);
-  std::vector<std::uint32_t> rows(n);
-  for (std::size_t i = 0; i < n; ++i) rows[i] = static_cast<std::uint32_t>(i);
+  grower.goes_left.resize(n);
   grower.nodes.resize(1);
-  grower.grow(rows.data(), sizes[0], 0);
+  grower.grow(0, sizes[0], 0);
   file = std::fopen(words[2], "wb");
   if (file == nullptr) return 1;
   std::fwrite(grower.nodes.data(), sizeof(Node), grower.nodes.size(), file);

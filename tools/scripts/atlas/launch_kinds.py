@@ -3,9 +3,13 @@ import re
 
 import numpy as np
 
-CHAIN, PARTS, IN_PLACE, ROUNDED_PARTS, ROUND_ROBIN, TILES_OF_64, LANES_HALVES, LANES_ASCENDING, UNKNOWN = range(9)
+CHAIN, PARTS, IN_PLACE, ROUNDED_PARTS, ROUND_ROBIN, TILES_OF_64, LANES_HALVES, LANES_ASCENDING, UNKNOWN, RUNS_OF_8 = range(10)
 USUAL, SIMT, K8 = 0, 1, 2
 CUT_FORMS = (PARTS, IN_PLACE, ROUNDED_PARTS, ROUND_ROBIN, TILES_OF_64)
+
+
+# Layers for which sgemm_largek's parts are known: up to so many elements of K, and 32 x 32 tiles of D.
+LARGEK_K, LARGEK_TILES = 640, 132
 
 
 def kernels_of(signature):
@@ -109,6 +113,13 @@ def gemvx_lanes(calls, keys, ids, grids):
     return lanes, run
 
 
+def is_largek(calls, keys, ids):
+    """Calls that cuBLAS' sgemm_largek with tiles of 32 x 32 computes, of those whose parts are known."""
+    named = np.array(["sgemm_largek_lds64ILb1ELb0ELi5ELi5E" in key for key in keys])[ids]
+    tiles = -(-calls[:, 5] // 32) * -(-calls[:, 6] // 32)
+    return named & (calls[:, 3] == 0) & (calls[:, 4] == 1) & (calls[:, 7] <= LARGEK_K) & (tiles <= LARGEK_TILES)
+
+
 def classes_of(calls, keys, ids, grids=()):
     """Columns form, parts, tile, unit, tile_m, tile_n of each call; parts: of lanes the logarithm
     of their number, and 16 times their place in RESTARTS."""
@@ -123,6 +134,7 @@ def classes_of(calls, keys, ids, grids=()):
     # Above 256 elements the blocks' sums are added in an order that is not known.
     is_dot = np.array(["dot_kernel" in key for key in keys])[ids]
     form = np.where(is_dot & (calls[:, 7] > 256), UNKNOWN, form)
+    form = np.where(is_largek(calls, keys, ids), RUNS_OF_8, form)
     is_cut, is_lanes = np.isin(form, CUT_FORMS), np.isin(form, (LANES_HALVES, LANES_ASCENDING))
     unit = np.where((unit == SIMT) & (calls[:, 2] == 3), USUAL, unit)
     tile = np.where(np.isin(form, (CHAIN, PARTS, IN_PLACE, ROUNDED_PARTS)) | is_lanes, tile, 0)

@@ -4,9 +4,9 @@ programs OUT SEED SECONDS (calls of small programs), or operands OUT SEED COUNT 
 of kind gemm).
 
 Needs PyTorch with CUDA, and g++ and CUPTI of the toolkit (CUDA_HOME). A sweep draws calls from a seed
-until its time is over: a third each of dense, realistic and log-uniform sizes; it stores the calls, the launches of
-each as a number in a table of names, and grids. A sweep runs no kernel: its calls are captured. One of programs stores no calls but
-their digest: the seed gives them again (`blocks_of_programs`).
+until its time is over: a third each of dense, realistic and log-uniform sizes; it stores the launches of each as a number in a
+table of names, and grids where a plan follows from them. A sweep runs no kernel: its calls are captured. It stores no calls but
+their digest: the seed gives them again (`calls_of`).
 """
 import ctypes
 import hashlib
@@ -180,12 +180,25 @@ def blocks_of_programs(seed):
         yield block_of(3, op, dtype, draw_programs(r, 600, OPS[op]))
 
 
+def blocks_of_sweep(seed):
+    """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
+    r = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        op, dtype, part = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, 3], [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]))
+        yield block_of(part, op, dtype, draw(r, 600, PARTS[part], OPS[op]))
+
+
+SWEEPS = {"sweep": blocks_of_sweep, "programs": blocks_of_programs}
+
+
 def calls_of(recorded):
     """The calls of a file of this script."""
     if "calls" in recorded:
         return recorded["calls"].astype(np.int64)
     rows, count, all_of_them = [], 0, len(recorded["ids"])
-    for block in blocks_of_programs(int(recorded["seed"])):
+    # The first sweeps of this kind, which did not say so, were of programs.
+    blocks = SWEEPS[str(recorded["sweep"]) if "sweep" in recorded else "programs"]
+    for block in blocks(int(recorded["seed"])):
         if count >= all_of_them:
             break
         rows.append(block)
@@ -318,26 +331,16 @@ def launch_block(torch, log, raw, raw_d, rows):
         log.mark(batch)
 
 
-def blocks_of_sweep(seed):
-    """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
-    r = np.random.Generator(np.random.PCG64(seed))
-    while True:
-        op, dtype, part = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, 3], [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]))
-        yield block_of(part, op, dtype, draw(r, 600, PARTS[part], OPS[op]))
-
-
-def sweep(out, seed, seconds, blocks):
+def sweep(out, seed, seconds, name):
     import torch
     begin = time.time()
     raw, raw_d = setup(torch)
     log, capture = Log(), Capture(torch)
-    of_programs = blocks is blocks_of_programs
-    if of_programs:
-        log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
+    log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
     rows = []
     with torch.cuda.stream(capture.stream):
         warm_up(torch, raw, raw_d)
-        for block in blocks(seed):
+        for block in SWEEPS[name](seed):
             if time.time() - begin > seconds:
                 break
             capture.begin()
@@ -345,8 +348,8 @@ def sweep(out, seed, seconds, blocks):
             capture.end()
             rows.append(block)
     calls = np.concatenate(rows)
-    what = {"digest": hashlib.sha256(calls.tobytes()).hexdigest(), **log.take_with_grids()} if of_programs else {"calls": calls, **log.take()}
-    np.savez_compressed(out, seed=seed, device=torch.cuda.get_device_name(), torch=torch.__version__, **what)
+    np.savez_compressed(out, seed=seed, sweep=name, digest=hashlib.sha256(calls.tobytes()).hexdigest(),
+                        device=torch.cuda.get_device_name(), torch=torch.__version__, **log.take_with_grids())
     print(out, len(calls), "calls", flush=True)
 
 
@@ -449,8 +452,7 @@ def operands(out, seed, count, seconds):
 
 
 if __name__ == "__main__":
-    sweeps = {"sweep": blocks_of_sweep, "programs": blocks_of_programs}
-    if sys.argv[1] in sweeps:
-        sweep(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sweeps[sys.argv[1]])
+    if sys.argv[1] in SWEEPS:
+        sweep(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[1])
     else:
         operands(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
