@@ -7,6 +7,7 @@
 #include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/text.hpp"
 
 // What D, products or sums went through: narrower formats.
@@ -53,6 +54,7 @@ bool agrees_with_rounded_products(const ProductNumbers& x, const formats::Format
   std::int64_t told = 0;
   for (std::int64_t i = 0; i < x.m(); ++i)
     for (std::int64_t j = 0; j < x.n(); ++j) {
+      formats::check_stop();
       double sum = 0;
       for (std::int64_t k = 0; k < x.k(); ++k)
         for (int p = 0; p < std::ssize(a); ++p)

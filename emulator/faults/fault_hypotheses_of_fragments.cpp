@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "emulator/faults/fault_hypotheses.hpp"
+#include "formats/support/stop.hpp"
 
 // Elements of A, B, D or C that stand in other places of their fragment: registers that were loaded
 // or stored in another order than the instruction's.
@@ -161,10 +163,12 @@ class OperandShuffle {
   const std::vector<std::int64_t>& rows() const { return region_.rows; }
 
  private:
-  /// Element (row, k) of A; zero where it has none.
+  /// Element (row, k) of A; zero where it has none, NaN where it is not looked at.
   double element(std::int64_t row, std::int64_t k) const {
     const std::int64_t i = finder_(row);
-    return i < 0 || k >= x_.k() ? 0 : x_.a(i, k);
+    if (k >= x_.k()) return 0;
+    if (i < 0) return row < x_.rows.count ? std::numeric_limits<double>::quiet_NaN() : 0;
+    return x_.a(i, k);
   }
   /// [c * 256 + place]: the sum over fragments of what stands at `place` times what column c of the
   /// fragment meets of B, for one output.
@@ -224,7 +228,10 @@ bool OperandShuffle::explains_all(const Source& source, std::int64_t first,
                                   std::int64_t last) const {
   ProductNumbers y = x_.selected(region_.rows, region_.columns);
   for (std::int64_t i = 0; i < y.m(); ++i)
-    for (std::int64_t k = first; k < std::min(last, x_.k()); ++k) y.a(i, k) = source(y.rows(i), k);
+    for (std::int64_t k = first; k < std::min(last, x_.k()); ++k) {
+      y.a(i, k) = source(y.rows(i), k);
+      if (std::isnan(y.a(i, k))) return false;
+    }
   y.multiply_operands();
   return agrees(y, y.asked());
 }
@@ -240,7 +247,8 @@ bool OperandShuffle::find_moved_in(std::int64_t first, std::int64_t last) {
       change += (element(row + by_rows, k + by_k) - x_.a(sample.i, k)) * x_.b(k, sample.j);
     return std::abs(x_.alpha * change - sample.error) <= sample.allowed;
   };
-  for (std::int64_t by_rows = -(top / step * step); bottom + by_rows < rows; by_rows += step)
+  for (std::int64_t by_rows = -(top / step * step); bottom + by_rows < rows; by_rows += step) {
+    formats::check_stop();
     for (std::int64_t by_k = -(first / step * step); last + by_k <= x_.k(); by_k += step) {
       if (by_rows == 0 && by_k == 0) continue;
       const bool may_be = std::all_of(samples_.begin(), samples_.end(), [&](const Sample& sample) {
@@ -253,6 +261,7 @@ bool OperandShuffle::find_moved_in(std::int64_t first, std::int64_t last) {
       begin = first, end = last, down = by_rows, along = by_k;
       return true;
     }
+  }
   return false;
 }
 
@@ -274,6 +283,7 @@ bool OperandShuffle::find_in(std::int64_t first, std::int64_t last) {
     while (sums.size() <= i) sums.push_back(sums_of(samples_[sums.size()], first, last));
     return sums[i];
   };
+  formats::check_stop();
   for (const Shuffle& tried : all_shuffles()) {
     bool holds = true;
     for (std::size_t i = 0; i < samples_.size() && holds; ++i)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/faults/first_faults.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -173,8 +174,10 @@ std::optional<KRange> best_range(const ProductNumbers& x, const RealMatrix& erro
   // Every tail and head, and tiles.
   const std::int64_t grain = k <= 256 ? 1 : std::max<std::int64_t>(8, (k / 512 + 7) / 8 * 8);
   for (std::int64_t begin = 1; begin < k; ++begin) look(begin, k), look(0, begin);
-  for (std::int64_t begin = 0; begin < k; begin += grain)
+  for (std::int64_t begin = 0; begin < k; begin += grain) {
+    formats::check_stop();
     for (std::int64_t end = begin + grain; end < k; end += grain) look(begin, end);
+  }
   if (best.change == 0) return {};
   return best;
 }

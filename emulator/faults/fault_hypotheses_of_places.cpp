@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/faults/fault_hypotheses.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -66,9 +67,11 @@ Fault fault_at(const ProductNumbers& x, const Rectangle& r, FaultKind kind,
 template <class Visit>
 bool any_place(const ProductNumbers& x, const Rectangle& r, const Visit& visit) {
   const std::int64_t last_row = x.m() - r.rows, last_column = x.n() - r.columns;
-  for (std::int64_t i = 0; i <= last_row; i += 8)
+  for (std::int64_t i = 0; i <= last_row; i += 8) {
+    formats::check_stop();
     for (std::int64_t j = 0; j <= last_column; j += 8)
       if (visit(i, j)) return true;
+  }
   for (const std::int64_t by : {1, 2, 4})
     for (const auto& [di, dj] : {std::pair{by, std::int64_t{0}}, {-by, 0}, {0, by}, {0, -by}}) {
       const std::int64_t i = r.row + di, j = r.column + dj;

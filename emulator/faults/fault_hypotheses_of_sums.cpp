@@ -7,6 +7,7 @@
 #include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/text.hpp"
 
 // Sums that are kept in FP16 or BF16, and those that become too large for FP16 on their way.
@@ -187,6 +188,7 @@ bool agrees_with(const ProductNumbers& x, const Limited& limited, const Format& 
   Expected expected = asked;
   std::int64_t told = 0;
   for (std::int64_t i = 0; i < x.m(); ++i) {
+    formats::check_stop();
     for (std::int64_t j = 0; j < x.n(); ++j) {
       const double sum = addend.result(i, j) + x.alpha * limited(x, i, j, largest);
       const double noise =

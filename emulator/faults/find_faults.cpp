@@ -9,6 +9,7 @@
 
 #include "emulator/faults/first_faults.hpp"
 #include "emulator/faults/rounded_parts.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -30,10 +31,9 @@ constexpr auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
 
-Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypotheses,
-                       const Interrupted& interrupted) {
+Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypotheses) {
   for (const Hypothesis hypothesis : hypotheses) {
-    if (interrupted && interrupted()) return {};
+    formats::check_stop();
     if (Faults faults = hypothesis(x); !faults.empty()) return faults;
   }
   return {};
@@ -41,13 +41,13 @@ Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypo
 
 /// What happened in one region of D.
 Faults in_region(const ProductNumbers& x, const WholeProduct& whole, const Region& region,
-                 std::span<const Hypothesis> hypotheses, const Interrupted& interrupted) {
+                 std::span<const Hypothesis> hypotheses) {
   for (const auto look : {find_blank, find_misplaced})
     if (Faults faults = look(x, region); !faults.empty()) return faults;
   if (Faults faults = find_far_tile(whole, x, region); !faults.empty()) return faults;
   const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
   if (is_all) return {};
-  Faults faults = first_that_fits(x.selected(region.rows, region.columns), hypotheses, interrupted);
+  Faults faults = first_that_fits(x.selected(region.rows, region.columns), hypotheses);
   for (Fault& fault : faults) {
     if (fault.kind == FaultKind::wrong_element) continue;
     if (fault.rows.empty()) fault.rows = x.rows.places(region.rows);
@@ -85,12 +85,10 @@ Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
 
 /// What happened in parts of D: where rows and columns with wrong outputs meet, else in each of the
 /// areas.
-Faults in_parts(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
-                const Interrupted& interrupted) {
+Faults in_parts(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong) {
   constexpr std::size_t most = 6;
   const Region extent = extent_of(wrong, x.n());
-  if (Faults faults = in_region(x, whole, extent, all_but_last, interrupted); !faults.empty())
-    return faults;
+  if (Faults faults = in_region(x, whole, extent, all_but_last); !faults.empty()) return faults;
   if (Faults faults = find_wrong_tile(x); !faults.empty()) return faults;
   if (Faults faults = one_value(x, wrong); !faults.empty()) return faults;
   if (Faults faults = find_scattered_range(x); !faults.empty()) return faults;
@@ -108,7 +106,7 @@ Faults in_parts(const ProductNumbers& x, const WholeProduct& whole, const Disagr
   if (areas.size() < 2) return {};
   std::size_t named = 0;
   for (std::size_t i = 0; i < std::min(most, areas.size()); ++i) {
-    Faults faults = in_region(x, whole, areas[i], of_all, interrupted);
+    Faults faults = in_region(x, whole, areas[i], of_all);
     if (!faults.empty()) ++named;
     if (faults.empty())
       faults = {
@@ -140,37 +138,34 @@ Faults not_a_number(const ProductNumbers& x, const Disagreement& wrong) {
                    text_of(x, region)}};
 }
 
-Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
-                 const Interrupted& interrupted);
+Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong);
 
 /// A matrix that is read from other places, as some outputs show, and what the others show besides.
-Faults misread_matrix(const ProductNumbers& x, const WholeProduct& whole,
-                      const Interrupted& interrupted) {
+Faults misread_matrix(const ProductNumbers& x, const WholeProduct& whole) {
   Faults faults = find_misread_matrix(whole);
   if (faults.empty()) return {};
   const auto mended = reread_as(x, whole, faults[0]);
   if (!mended) return faults;
   const Disagreement left = disagreement(*mended, mended->asked());
   if (left.count == 0) return faults;
-  const Faults more = one_fault(*mended, {}, left, interrupted);
+  const Faults more = one_fault(*mended, {}, left);
   if (may_follow(more, faults)) faults.insert(faults.end(), more.begin(), more.end());
   return faults;
 }
 
 /// What explains D by itself.
-Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
-                 const Interrupted& interrupted) {
+Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong) {
   // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
   constexpr Hypothesis conversions[] = {find_input_conversion, find_scaled_operand,
                                         find_flushed_results,  find_other_rounding,
                                         find_rounded_products, find_overflow};
-  Faults faults = first_that_fits(x, conversions, interrupted);
+  Faults faults = first_that_fits(x, conversions);
   if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
   if (faults.empty()) faults = not_a_number(x, wrong);
-  if (faults.empty()) faults = first_that_fits(x, all_but_last, interrupted);
-  if (faults.empty()) faults = misread_matrix(x, whole, interrupted);
+  if (faults.empty()) faults = first_that_fits(x, all_but_last);
+  if (faults.empty()) faults = misread_matrix(x, whole);
   if (faults.empty()) faults = find_running_sums(whole);
-  if (faults.empty()) faults = in_parts(x, whole, wrong, interrupted);
+  if (faults.empty()) faults = in_parts(x, whole, wrong);
   if (faults.empty()) faults = find_multiples(x);
   return faults;
 }
@@ -200,10 +195,10 @@ FirstFaults first_faults(const ProductNumbers& x, const WholeProduct& whole) {
 }
 
 /// Two faults that explain D together: what `first` left is another one.
-Faults two_faults(const FirstFault& first, const Interrupted& interrupted) {
+Faults two_faults(const FirstFault& first) {
   const Disagreement wrong = disagreement(first.mended, first.mended.asked());
   if (wrong.count == 0) return first.faults;
-  const Faults second = one_fault(first.mended, first.whole, wrong, interrupted);
+  const Faults second = one_fault(first.mended, first.whole, wrong);
   if (second.empty() || !may_follow(second, first.faults)) return {};
   Faults both = first.faults;
   both.insert(both.end(), second.begin(), second.end());
@@ -211,13 +206,13 @@ Faults two_faults(const FirstFault& first, const Interrupted& interrupted) {
 }
 
 /// The same where what is left shows that parts of K were rounded to 16 bits.
-Faults two_faults_beside_parts(FirstFaults& all, std::int64_t k, const Interrupted& interrupted) {
+Faults two_faults_beside_parts(FirstFaults& all, std::int64_t k) {
   for (FirstFault& first : all) {
-    if (interrupted && interrupted()) return {};
+    formats::check_stop();
     first.parts = find_rounded_parts(first.mended);
     if (!first.parts) continue;
     first.mended.parts_unit = first.whole.parts_unit = first.parts->unit;
-    Faults faults = two_faults(first, interrupted);
+    Faults faults = two_faults(first);
     if (faults.empty()) continue;
     faults.push_back(rounded_parts_fault(*first.parts, k));
     return faults;
@@ -231,18 +226,17 @@ bool named_in_part(const Faults& faults) {
 }
 
 /// What explains D by itself, else two faults, else errors of narrow sums.
-Faults explained(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
-                 const Interrupted& interrupted) {
-  Faults faults = one_fault(x, whole, wrong, interrupted);
+Faults explained(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong) {
+  Faults faults = one_fault(x, whole, wrong);
   // Parts of D of which some have no name may be what another fault leaves.
   const Faults in_part = named_in_part(faults) ? std::exchange(faults, {}) : Faults{};
   if (!faults.empty()) return faults;
   FirstFaults first = first_faults(x, whole);
-  if (x.parts_unit == 0) faults = two_faults_beside_parts(first, x.k(), interrupted);
+  if (x.parts_unit == 0) faults = two_faults_beside_parts(first, x.k());
   if (faults.empty() && in_part.empty()) faults = find_narrow_accumulator(x);
   for (std::size_t i = 0; i < first.size() && faults.empty(); ++i) {
-    if (interrupted && interrupted()) return {};
-    faults = two_faults(first[i], interrupted);
+    formats::check_stop();
+    faults = two_faults(first[i]);
   }
   return faults.empty() ? in_part : faults;
 }
@@ -294,13 +288,12 @@ double largest_error(const ProductNumbers& x, const Expected& asked) {
 
 /// Faults that every output agrees with although the bound of honest rounding hides them: the error
 /// falls by this factor.
-Faults hidden_faults(const ProductNumbers& x, const Expected& asked,
-                     const Interrupted& interrupted) {
+Faults hidden_faults(const ProductNumbers& x, const Expected& asked) {
   constexpr double clear_fall = 12;
   ProductNumbers y = x;
   y.most_error = error_of(x, asked) / clear_fall;
   if (y.most_error == 0) return {};
-  return first_that_fits(y, hidden, interrupted);
+  return first_that_fits(y, hidden);
 }
 
 }  // namespace
@@ -351,14 +344,17 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   result.examples = examples_of(x, wrong);
   Faults faults;
   if (wrong.count == 0) {
-    faults = find_saturation(x);
-    if (faults.empty()) faults = find_small_constant(x);
-    if (faults.empty()) faults = hidden_faults(x, asked, interrupted);
+    result.is_cut_short = !formats::ends_before(interrupted, [&] {
+      faults = find_saturation(x);
+      if (faults.empty()) faults = find_small_constant(x);
+      if (faults.empty()) faults = hidden_faults(x, asked);
+    });
   } else {
-    faults = explained(x, converted, wrong, interrupted);
-    if (faults.empty()) {
-      // What was not looked at may explain it better.
-      if (!interrupted || !interrupted()) faults = find_some_function(x);
+    result.is_cut_short =
+        !formats::ends_before(interrupted, [&] { faults = explained(x, converted, wrong); });
+    // What was not looked at may explain it better.
+    if (faults.empty() && !result.is_cut_short) {
+      faults = find_some_function(x);
       // Its values may be in a narrow format by chance.
       if (!faults.empty()) conversions.clear();
     }

@@ -47,12 +47,14 @@ struct Judgement {
   std::vector<std::pair<std::int64_t, std::int64_t>> examples = {};
   /// largest distance from the exact result, as a part of the sum of the terms' magnitudes
   double largest_error = 0;
+  /// `interrupted` said true before every fault was tried
+  bool is_cut_short = false;
   /// how K was split, where D shows that parts were rounded to 16 bits
   std::optional<Partition> split = {};
 };
 
-/// `whole` reads the product of which `x` may be some rows and columns. `interrupted` is asked
-/// between hypotheses; when it says true, what was found so far is returned.
+/// `whole` reads the product of which `x` may be some rows and columns. When
+/// `interrupted` says true, faults are looked for no longer; any thread may ask it.
 Judgement judge(const ProductNumbers& x, const WholeProduct& whole,
                 const std::function<bool()>& interrupted = {});
 /// Where these faults are known to explain D.

@@ -13,6 +13,7 @@
 #include "emulator/faults/nonfinite_outputs.hpp"
 #include "emulator/faults/signed_sums.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
@@ -121,6 +122,18 @@ Look look_at(const GemmCapture& capture, const GemmProblem& problem, std::int64_
   return look;
 }
 
+/// Of a wrong product: scales, batch entries or codes that were taken for others.
+Faults misread_faults(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                      const ProductNumbers& x, const Judgement& judged) {
+  const bool is_named =
+      std::any_of(judged.faults.begin(), judged.faults.end(),
+                  [](const Fault& fault) { return fault.kind != FaultKind::unknown; });
+  Faults faults = find_misread_scales(capture, problem, g, x);
+  if (faults.empty()) faults = find_other_entry(capture, problem, g);
+  if (faults.empty() && !is_named) faults = find_misread_codes(capture, problem, g);
+  return faults;
+}
+
 /// One batch entry.
 Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
                       double work, LeftOut& left_out, const std::function<bool()>& interrupted) {
@@ -141,23 +154,18 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   // Where operands have scales, their codes alone are no numbers.
   if (!problem.scale_a.empty() || !problem.scale_b.empty()) whole.m = 0;
   Faults moved;
-  if (look.row_sums)
-    moved = find_moved_lines(capture, problem, g, *look.row_sums, x, false, interrupted);
-  if (look.column_sums && moved.empty())
-    moved = find_moved_lines(capture, problem, g, *look.column_sums, x, true, interrupted);
+  bool is_cut_short = !formats::ends_before(interrupted, [&] {
+    if (look.row_sums) moved = find_moved_lines(capture, problem, g, *look.row_sums, x, false);
+    if (look.column_sums && moved.empty())
+      moved = find_moved_lines(capture, problem, g, *look.column_sums, x, true);
+  });
   Judgement result = moved.empty() ? judge(x, whole, interrupted) : wrong_judgement(x, moved);
-  const bool is_named =
-      std::any_of(result.faults.begin(), result.faults.end(),
-                  [](const Fault& fault) { return fault.kind != FaultKind::unknown; });
   if (result.verdict != Verdict::wrong) return result;
-  if (Faults faults = find_misread_scales(capture, problem, g, x); !faults.empty()) {
-    result.faults = std::move(faults);
-  } else if (faults = find_other_entry(capture, problem, g); !faults.empty()) {
-    result.faults = std::move(faults);
-  } else if (!is_named) {
-    faults = find_misread_codes(capture, problem, g);
-    if (!faults.empty()) result.faults = std::move(faults);
-  }
+  Faults misread;
+  is_cut_short |= !formats::ends_before(
+      interrupted, [&] { misread = misread_faults(capture, problem, g, x, result); });
+  if (!misread.empty()) result.faults = std::move(misread);
+  result.is_cut_short |= is_cut_short;
   return result;
 }
 
@@ -316,6 +324,8 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
     return same_faults(x.second, judged.front().second);
   });
   Judgement& total = result.judgement = judged.front().second;
+  const bool is_cut_short = std::any_of(judged.begin(), judged.end(),
+                                        [](const auto& x) { return x.second.is_cut_short; });
   if (!all_alike) total.faults.clear();
   total.wrong = 0;
   total.outputs = looked_at;
@@ -333,6 +343,8 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
       total.faults.push_back(fault);
     }
   }
+  if (is_cut_short)
+    result.limits.emplace_back("there was no time to try every fault that has a name");
   if (left_out.infinite)
     result.limits.emplace_back(
         is_looked_for_nonfinite(capture, problem)

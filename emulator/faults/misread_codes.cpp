@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "formats/format_catalogue.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::emulator {
@@ -19,6 +20,7 @@ constexpr std::int64_t sides[] = {2, 6, 40};
 bool is_product_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g) {
   constexpr std::ptrdiff_t fewest = 16;
   for (const std::int64_t side : sides) {
+    formats::check_stop();
     const ProductNumbers x =
         numbers_of(capture, problem, g, spread(problem.m(), side), spread(problem.n(), side));
     const Expected asked = x.asked();

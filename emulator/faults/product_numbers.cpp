@@ -8,6 +8,7 @@
 #include "emulator/faults/code_numbers.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -19,8 +20,10 @@ RealMatrix real(const CodeMatrix& x, std::int64_t g, const std::vector<std::int6
   const CodeNumbers numbers(x, g);
   RealMatrix result(std::ssize(rows), std::ssize(columns));
   double* to = result.values.data();
-  for (const std::int64_t i : rows)
+  for (const std::int64_t i : rows) {
+    formats::check_stop();
     for (const std::int64_t j : columns) *to++ = numbers(i, j);
+  }
   return result;
 }
 
@@ -304,6 +307,7 @@ bool is_overflow(const ProductNumbers& x, double seen, double wanted, double lar
 template <class Differs>
 void compare(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra,
              const Differs& differs) {
+  formats::check_stop();
   const double unit = x.rounding_unit();
   // Products and sums in FP32 lose their subnormal bits, or are flushed to zero.
   const double lost = formats::is_integer(x.input) || x.input.fraction_bits > 24

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "emulator/engine/cpu.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -20,13 +21,15 @@ inline void add_four(std::span<double> sum, const double* const lines[4], const 
     to[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]);
 }
 
-/// Adds x * y to the result, the elements of K in the order of their numbers.
-inline void add_product(const RealMatrix& x, const RealMatrix& y, RealMatrix& result) {
-  // Lines of y stay in a cache while all rows of x use them.
-  constexpr std::int64_t strip = 16;
+/// Lines of y that stay in a cache while all rows of x use them.
+constexpr std::int64_t strip = 16;
+
+/// Adds elements [first, last) of K of x * y to the result, in the order of their numbers.
+inline void add_product(const RealMatrix& x, const RealMatrix& y, std::int64_t first,
+                        std::int64_t last, RealMatrix& result) {
   const std::vector<double> zeros(static_cast<std::size_t>(y.columns));
-  for (std::int64_t begin = 0; begin < y.rows; begin += strip) {
-    const std::int64_t end = std::min(y.rows, begin + strip);
+  for (std::int64_t begin = first; begin < last; begin += strip) {
+    const std::int64_t end = std::min(last, begin + strip);
     for (std::int64_t i = 0; i < x.rows; ++i) {
       const std::span<double> sum(result.row(i), zeros.size());
       for (std::int64_t k = begin; k < end; k += 4) {
@@ -46,13 +49,15 @@ inline void add_product(const RealMatrix& x, const RealMatrix& y, RealMatrix& re
 // Wider vectors give the same numbers: each element is computed by itself.
 [[gnu::target("avx2"), gnu::flatten]] void add_product_on_x86(const RealMatrix& x,
                                                               const RealMatrix& y,
+                                                              std::int64_t first, std::int64_t last,
                                                               RealMatrix& result) {
-  add_product(x, y, result);
+  add_product(x, y, first, last, result);
 }
 bool is_usable() { return cpu::features().avx2_kernels; }
 #else
-void add_product_on_x86(const RealMatrix& x, const RealMatrix& y, RealMatrix& result) {
-  add_product(x, y, result);
+void add_product_on_x86(const RealMatrix& x, const RealMatrix& y, std::int64_t first,
+                        std::int64_t last, RealMatrix& result) {
+  add_product(x, y, first, last, result);
 }
 bool is_usable() { return false; }
 #endif
@@ -77,6 +82,7 @@ RealMatrix selected(const RealMatrix& x, const std::vector<std::int64_t>& rows,
 
 RealMatrix transposed(const RealMatrix& x) {
   RealMatrix result(x.columns, x.rows);
+  formats::check_stop();
   for (std::int64_t i = 0; i < x.rows; ++i)
     for (std::int64_t j = 0; j < x.columns; ++j) result(j, i) = x(i, j);
   return result;
@@ -101,8 +107,17 @@ std::vector<double> squares_of_rows(const RealMatrix& x) {
 }
 
 RealMatrix multiply(const RealMatrix& x, const RealMatrix& y) {
+  // Multiply-adds after which an end may be asked for: some milliseconds.
+  constexpr std::int64_t at_once = std::int64_t{1} << 23;
   RealMatrix result(x.rows, y.columns);
-  is_usable() ? add_product_on_x86(x, y, result) : add_product(x, y, result);
+  const std::int64_t line = std::max<std::int64_t>(1, x.rows * y.columns);
+  const std::int64_t length = std::max(strip, at_once / line / strip * strip);
+  for (std::int64_t begin = 0; begin < y.rows; begin += length) {
+    formats::check_stop();
+    const std::int64_t end = std::min(y.rows, begin + length);
+    is_usable() ? add_product_on_x86(x, y, begin, end, result)
+                : add_product(x, y, begin, end, result);
+  }
   return result;
 }
 
@@ -148,6 +163,7 @@ std::vector<double> solve_symmetric(
   double rz = dot(r, z);
   const double enough = 1e-20 * rz;
   for (int step = 0; step < steps && rz > enough; ++step) {
+    formats::check_stop();
     const std::vector<double> q = times(p);
     const double curvature = dot(p, q);
     if (!(curvature > 0)) break;
@@ -168,6 +184,7 @@ RealMatrix solve_positive(RealMatrix matrix, RealMatrix right) {
     for (std::int64_t j = 0; j < right.columns; ++j) right(to, j) -= factor * right(from, j);
   };
   for (std::int64_t k = 0; k < n; ++k) {
+    formats::check_stop();
     const double whole = matrix(k, k);
     double left = whole;
     for (std::int64_t l = 0; l < k; ++l) left -= matrix(k, l) * matrix(k, l);

@@ -12,6 +12,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::emulator {
@@ -117,6 +118,8 @@ Sum add_up(Way way, std::span<const double> parts, double alpha, double addend,
 /// Splits that kernels make, each once.
 std::vector<std::pair<Partition, std::vector<KRanges>>> splits_of(std::int64_t k) {
   constexpr int most_parts = 32, most_in_turn = 16;
+  // Parts of more ranges take seconds.
+  constexpr std::int64_t most_ranges = 4096;
   std::vector<std::pair<Partition, std::vector<KRanges>>> list;
   std::set<std::vector<std::int64_t>> known;
   for (int parts = 2; parts <= most_parts; ++parts) {
@@ -124,7 +127,7 @@ std::vector<std::pair<Partition, std::vector<KRanges>>> splits_of(std::int64_t k
          {Division::ceil, Division::balanced, Division::balanced_last, Division::round_robin}) {
       const bool in_turn = division == Division::round_robin;
       for (const std::int64_t tile : {64, 32, 128, 16, 8, 256, 4, 1}) {
-        if (in_turn && (parts > most_in_turn || tile < 16)) continue;
+        if (in_turn && (parts > most_in_turn || tile < 16 || k / tile > most_ranges)) continue;
         const Partition partition{.parts = parts, .tile = tile, .division = division};
         std::vector<KRanges> divided = divide(partition, {{0, k}});
         if (std::ssize(divided) != parts) continue;
@@ -192,6 +195,7 @@ bool Search::sample(const Format& format) {
   std::vector<std::int64_t> outputs(chosen.begin(), chosen.end());
   std::shuffle(outputs.begin(), outputs.end(), std::mt19937(1));
   for (const std::int64_t i : outputs) {
+    formats::check_stop();
     Sampled output{std::vector<double>(at(k + 1)), addend.result.values[at(i)], x_.d.values[at(i)],
                    allowed(asked, at(i), format), spread_over_d.contains(i)};
     for (std::int64_t l = 0; l < k; ++l)
@@ -225,6 +229,7 @@ bool Search::agrees(const Sampled& output, const std::vector<KRanges>& parts, Wa
 /// The share of the first `count` outputs that come out so.
 double Search::agreeing(const std::vector<KRanges>& parts, Way way, const Format& format,
                         std::size_t count) const {
+  formats::check_stop();
   const Rounder rounded(format);
   const auto agree = std::count_if(
       outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(count),

@@ -6,6 +6,7 @@
 #include "emulator/faults/code_numbers.hpp"
 #include "emulator/faults/find_faults.hpp"
 #include "emulator/faults/first_faults.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -90,6 +91,7 @@ SignedSums signed_sums(const GemmCapture& capture, const GemmProblem& problem, s
   const double beta = p.c.empty() ? 0 : capture.beta;
   std::vector<double> line(static_cast<std::size_t>(k));
   for (std::int64_t i = 0; i < m; ++i) {
+    formats::check_stop();
     Sums &product = result.product.emplace_back(), &addend = result.addend.emplace_back();
     double variance = 0;
     a.read_row(i, line);
@@ -128,6 +130,7 @@ std::vector<std::int64_t> SignedSums::sources(const std::vector<std::int64_t>& o
   std::vector<std::int64_t> result = all_numbers(std::ssize(seen));
   std::int64_t moved = 0;
   for (const std::int64_t line : off) {
+    formats::check_stop();
     const auto i = static_cast<std::size_t>(line);
     Sums here = seen[i];
     if (part == Moved::product) add(here, -1, addend[i]);
@@ -144,8 +147,7 @@ std::vector<std::int64_t> SignedSums::sources(const std::vector<std::int64_t>& o
 }
 
 Faults find_moved_lines(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
-                        const SignedSums& sums, const ProductNumbers& x, bool are_columns,
-                        const std::function<bool()>& interrupted) {
+                        const SignedSums& sums, const ProductNumbers& x, bool are_columns) {
   constexpr double far = 16, most_pairs = 4e6;
   const LineNumbers& lines = are_columns ? x.columns : x.rows;
   const bool has_addend = !x.c.empty() || !x.bias.empty();
@@ -184,7 +186,7 @@ Faults find_moved_lines(const GemmCapture& capture, const GemmProblem& problem, 
   if (guesses.empty()) return {};
   const FirstFault& nearest =
       guesses.size() == 2 && guesses[1].left < guesses[0].left ? guesses[1] : guesses[0];
-  const Judgement second = judge(nearest.mended, {}, interrupted);
+  const Judgement second = judge(nearest.mended, WholeProduct{});
   if (second.faults.empty() || !may_follow(second.faults, nearest.faults)) return {};
   Faults both = nearest.faults;
   both.insert(both.end(), second.faults.begin(), second.faults.end());

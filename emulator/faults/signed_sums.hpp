@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
@@ -36,7 +35,6 @@ SignedSums signed_sums(const GemmCapture& capture, const GemmProblem& problem, s
 /// Lines of D that hold what belongs to others, and what else is wrong then. `x` is some rows and
 /// columns of D and knows which are wrong.
 Faults find_moved_lines(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
-                        const SignedSums& sums, const ProductNumbers& x, bool are_columns,
-                        const std::function<bool()>& interrupted);
+                        const SignedSums& sums, const ProductNumbers& x, bool are_columns);
 
 }  // namespace guardbit::emulator

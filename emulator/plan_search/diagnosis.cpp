@@ -12,6 +12,7 @@
 #include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "emulator/plan_search/samples.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -122,10 +123,12 @@ std::vector<FailedArea> Comparer::areas(const std::vector<std::int64_t>& failed)
     if (cells[place]) result.push_back(grow(cells, counts, static_cast<std::int64_t>(place)));
   // The exact bounds within the cells.
   for (FailedArea& x : result) {
+    formats::check_stop();
     FailedArea exact = x;
     std::int64_t bottom = 0, right = 0;
     exact.row = d.rows, exact.column = d.columns;
     for (std::int64_t i = x.row; i < x.row + x.rows; ++i) {
+      formats::check_stop();
       for (std::int64_t j = x.column; j < x.column + x.columns; ++j) {
         const std::int64_t at = d.index(x.batch, i, j);
         if (d[at] == computed_[at]) continue;
@@ -198,6 +201,7 @@ Diagnosis Comparer::run() {
   std::vector<bool> columns(static_cast<std::size_t>(capture_.d.columns));
   std::vector<std::uint64_t> distances;
   for (const std::int64_t at : failed) {
+    if (at % 4096 == 0) formats::check_stop();
     rows[static_cast<std::size_t>(at / capture_.d.columns)] = true;
     columns[static_cast<std::size_t>(at % capture_.d.columns)] = true;
     if (const auto distance = code_distance(capture_.d.format, capture_.d[at], computed_[at]))

@@ -14,6 +14,7 @@
 #include "emulator/plan_search/near_miss.hpp"
 #include "emulator/plan_search/samples.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -79,7 +80,7 @@ struct MadeStage {
 class Search {
  public:
   Search(const GemmCapture& capture, const SearchOptions& options)
-      : capture_(capture), options_(options), candidates_(candidates_for(capture, options.split)) {}
+      : capture_(capture), options_(options) {}
 
   SearchResult run();
 
@@ -327,13 +328,19 @@ std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPla
 }
 
 SearchResult Search::run() {
-  std::deque<Lowered> lowered = lowered_samples(capture_, candidates_, options_.threads);
-  run_stages(lowered);
+  std::deque<Lowered> lowered;
+  formats::ends_before(options_.interrupted, [&] {
+    candidates_ = candidates_for(capture_, options_.split);
+    lowered = lowered_samples(capture_, candidates_, options_.threads);
+    run_stages(lowered);
+    if (!result_.explained() && is_nearly_explained()) run_other_units(lowered);
+  });
   result_.stopped = !result_.explained() && is_stopped();
-  if (!result_.explained() && !result_.stopped && is_nearly_explained()) run_other_units(lowered);
   if (result_.plans.empty())
     for (const NearMiss& x : near_misses_) result_.plans.push_back(x.result);
-  if (result_.plans.empty()) report_nearest(lowered);
+  if (result_.plans.empty())
+    formats::ends_before(formats::shortly_after(options_.interrupted),
+                         [&] { report_nearest(lowered); });
   return result_;
 }
 

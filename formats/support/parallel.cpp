@@ -10,6 +10,9 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
+
+#include "formats/support/stop.hpp"
 
 #ifdef __linux__
 #include <sched.h>
@@ -103,6 +106,18 @@ class Workers {
   std::atomic<std::size_t> wanted_ = 0, running_ = 0;
 };
 
+/// While it lives, this thread ends its work when another one, for which it works, does.
+class OfThread {
+ public:
+  explicit OfThread(const StopWhen* stop) : before_(std::exchange(stop_of_thread(), stop)) {}
+  OfThread(const OfThread&) = delete;
+  OfThread& operator=(const OfThread&) = delete;
+  ~OfThread() { stop_of_thread() = before_; }
+
+ private:
+  const StopWhen* before_;
+};
+
 }  // namespace
 
 void parallel_for(std::size_t count, std::size_t grain, int threads,
@@ -114,11 +129,14 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
   std::mutex mutex;
   std::exception_ptr failure;
   std::size_t failed_range = ranges;
+  const StopWhen* const stop = stop_of_thread();
   const auto work = [&] {
+    const OfThread taken_over(stop);
     while (!stopped) {
       const std::size_t range = next++;
       if (range >= ranges) return;
       try {
+        check_stop();
         body(range * grain, std::min(count, (range + 1) * grain));
       } catch (...) {
         const std::lock_guard lock(mutex);

@@ -20,6 +20,7 @@
 #include "emulator/plan_search/plan_search.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/elapsed.hpp"
 
@@ -210,6 +211,20 @@ bool is_done_by_a_unit(const GemmCapture& capture, const std::vector<emulator::O
   return emulator::search_plans(only(capture, outputs), options).explained();
 }
 
+/// What the plans that were found say besides.
+void look_closer(const GemmCapture& capture, const emulator::SearchOptions& options,
+                 Explanation& explanation) {
+  if (explanation.search.plans.empty()) return;
+  if (explanation.search.explained()) {
+    explanation.control =
+        emulator::order_control(capture, explanation.search.plans.front().plan, options.threads);
+    return;
+  }
+  add_diagnosis(capture, options, explanation);
+  if (explanation.looked_at < explanation.outputs && capture.kind != "instruction")
+    look_at_areas(capture, options.interrupted, explanation);
+}
+
 /// "d.npy: right up to rounding (off by at most 5.9e-08 of its terms); K split over thread blocks
 /// by every unit, 12345 plans"
 std::string status_text(const Explanation& explanation, std::string_view stage,
@@ -222,14 +237,9 @@ std::string status_text(const Explanation& explanation, std::string_view stage,
   return text.str();
 }
 
-}  // namespace
-
-Explanation explain_product(const GemmCapture& capture, const ExplainSettings& options) {
+/// Everything but the times.
+void explain(const GemmCapture& capture, const ExplainSettings& options, Explanation& explanation) {
   using emulator::Verdict;
-  Explanation explanation;
-  explanation.file = capture.path;
-  explanation.outputs = capture.outputs();
-  explanation.time_limit = options.time_limit;
   const auto start = std::chrono::steady_clock::now();
   const auto show = [&](const std::string& text) {
     if (options.status) options.status(text);
@@ -262,8 +272,10 @@ Explanation explain_product(const GemmCapture& capture, const ExplainSettings& o
     judgement.faults.clear();
   }
   explanation.findings = judgement.faults;
-  const auto mended = emulator::mended(capture, judgement);
-  if (mended) search_mended(capture, *mended, search, explanation);
+  formats::ends_before(formats::shortly_after(search.interrupted), [&] {
+    const auto mended = emulator::mended(capture, judgement);
+    if (mended) search_mended(capture, *mended, search, explanation);
+  });
   if (explanation.verdict != Verdict::wrong && explanation.verdict != Verdict::exact_plan &&
       explanation.mended_plan.empty()) {
     const std::int64_t tried = explanation.search.tried;
@@ -273,13 +285,9 @@ Explanation explain_product(const GemmCapture& capture, const ExplainSettings& o
       explanation.verdict = Verdict::exact_plan;
       explanation.findings.clear();
       explanation.limits.clear();  // the plan was compared with every output
-      explanation.control =
-          emulator::order_control(capture, explanation.search.plans.front().plan, options.threads);
-    } else if (!explanation.search.plans.empty()) {
-      add_diagnosis(capture, search, explanation);
-      if (explanation.looked_at < explanation.outputs && !is_instruction)
-        look_at_areas(capture, search.interrupted, explanation);
     }
+    formats::ends_before(formats::shortly_after(search.interrupted),
+                         [&] { look_closer(capture, search, explanation); });
   }
   // No unit does so, after all.
   const bool is_nearly_done =
@@ -298,6 +306,21 @@ Explanation explain_product(const GemmCapture& capture, const ExplainSettings& o
                  " elements are further from the exact result than rounding takes "
                  "them: the operands were not multiplied and added as numbers, or "
                  "D is damaged"}};
+}
+
+}  // namespace
+
+Explanation explain_product(const GemmCapture& capture, const ExplainSettings& options) {
+  Explanation explanation;
+  explanation.file = capture.path;
+  explanation.outputs = capture.outputs();
+  explanation.time_limit = options.time_limit;
+  // Until it is judged.
+  explanation.verdict = emulator::Verdict::not_judged;
+  const auto start = std::chrono::steady_clock::now();
+  const bool is_done =
+      formats::ends_before(options.interrupted, [&] { explain(capture, options, explanation); });
+  explanation.search.stopped |= !is_done;
   explanation.seconds = seconds_since(start);
   return explanation;
 }

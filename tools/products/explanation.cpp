@@ -162,8 +162,10 @@ void print_unexplained(std::ostream& out, const Explanation& explanation) {
   print_verdict(out, explanation);
   const auto& plans = explanation.search.plans;
   if (plans.empty()) {
-    if (explanation.search.stopped)
+    if (explanation.search.stopped && explanation.search.tried == 0)
       out << "not explained: there was no time to try a plan\n";
+    else if (explanation.search.stopped)
+      out << "not explained by " << counted(explanation.search.tried, "plan") << '\n';
     else if (explanation.verdict != emulator::Verdict::wrong)
       out << "not explained: no unit of the catalogue takes these operands\n";
     return;
@@ -177,8 +179,12 @@ void print_unexplained(std::ostream& out, const Explanation& explanation) {
   }
   const emulator::Diagnosis& nearest = explanation.diagnosis;
   out << '\n'
-      << paint("not explained", Colour::red) << " by " << explanation.search.tried
-      << " plans; the nearest leaves " << nearest.mismatches << " of "
+      << paint("not explained", Colour::red) << " by " << explanation.search.tried << " plans";
+  if (nearest.outputs == 0) {  // there was no time to compare
+    out << '\n';
+    return;
+  }
+  out << "; the nearest leaves " << nearest.mismatches << " of "
       << counted(nearest.outputs, "output");
   // A plan that misses most outputs is not near, but one of many that are as far off.
   if (nearest.mismatches * 2 > nearest.outputs) {

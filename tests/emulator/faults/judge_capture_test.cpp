@@ -91,6 +91,47 @@ void says(const Judgement& judgement, FaultKind kind, const std::string& text) {
   CHECK(judgement.faults.front().text.find(text) != std::string::npos);
 }
 
+/// A product of so many outputs that they are looked at in part.
+struct LargeProduct {
+  std::int64_t m, n, k;
+  RealMatrix a, b;
+  GemmCapture capture;
+
+  LargeProduct(std::int64_t m_, std::int64_t n_, std::int64_t k_) : m(m_), n(n_), k(k_) {
+    std::mt19937_64 random(7);
+    a = random_matrix(random, m, k, formats::fp16, false);
+    b = random_matrix(random, k, n, formats::fp16, false);
+    capture.path = "large";
+    capture.kind = "gemm";
+    capture.problem.a = codes_of(formats::fp16, 1, a);
+    capture.problem.b = codes_of(formats::fp16, 1, b);
+  }
+  RealMatrix product() const { return chained(a, b, 16); }
+  CaptureJudgement judged(const RealMatrix& d, const std::function<bool()>& interrupted = {}) {
+    capture.d = codes_of(formats::fp32, 1, d);
+    capture.shape = {m, n};
+    return judge(capture, interrupted);
+  }
+};
+
+TEST_CASE("a judgement of which an end is asked says what it has and what it left") {
+  LargeProduct x(640, 512, 384);
+  RealMatrix d = x.product();
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  for (double& value : d.values) value *= 1 + 0.05 * normal(random);
+  int asked = 0;
+  const CaptureJudgement judged = x.judged(d, [&] { return ++asked > 100; });
+  CHECK(judged.judgement.verdict == Verdict::wrong);
+  CHECK(judged.judgement.wrong > 0);
+  REQUIRE(judged.judgement.faults.size() == 1);
+  CHECK(judged.judgement.faults[0].kind == FaultKind::unknown);
+  REQUIRE(!judged.limits.empty());
+  CHECK(judged.limits[0] == "there was no time to try every fault that has a name");
+  // Once it was told, it goes on asking only where it ends one thing after the other.
+  CHECK(asked < 120);
+}
+
 TEST_CASE("operands of another batch entry are named") {
   Recording x(3, formats::fp16);
   is_right(x.judged(stacked({x.product(0, 0), x.product(1, 1), x.product(2, 2)})));

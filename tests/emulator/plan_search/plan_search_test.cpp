@@ -19,6 +19,7 @@
 #include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
+#include "formats/support/stop.hpp"
 #include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
@@ -123,7 +124,7 @@ TEST_CASE("a search that is stopped says which stages it ruled out") {
   emulator::SearchOptions options;
   options.threads = 1;
   options.progress = [&](std::string_view stage, std::int64_t) { heard.emplace(stage); };
-  options.interrupted = [&] { return ++asked > 1000; };
+  options.interrupted = [&] { return ++asked > 3000; };
   const SearchResult result = search_plans(capture, options);
   CHECK(result.stopped);
   CHECK(!result.explained());
@@ -313,6 +314,20 @@ TEST_CASE(
   for (const std::int64_t row : {0, 2, 3}) other.d.set(row, capture.d[row] ^ 1);
   const auto plan = search(capture).plans.front().plan;
   CHECK(!diagnose(other, plan, 1).looks_like_bug);
+}
+
+TEST_CASE("a plan that is executed on a large product ends when that is no longer wanted") {
+  Random random(59);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 1, 512, 512, random);
+  x.b = random_matrix(formats::fp16, 1, 512, 512, random);
+  for (const char* const plan :
+       {"simt/fma.fp16 d=fp32", "simt/fma.fp32 split=2x64:ceil d=fp32",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 d=fp16"}) {
+    CAPTURE(plan);
+    CHECK_FALSE(formats::ends_before([] { return true; },
+                                     [&] { execute(emulator::parse_plan(plan, "test"), x, 2); }));
+  }
 }
 
 TEST_CASE("results are explained through ReLU, and scaled after they are rounded") {
