@@ -31,6 +31,11 @@ constexpr auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
 
+/// They take a few outputs beyond the bound of honest rounding, here and there.
+constexpr Hypothesis conversions[] = {find_input_conversion, find_scaled_operand,
+                                      find_flushed_results,  find_other_rounding,
+                                      find_rounded_products, find_overflow};
+
 Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypotheses) {
   for (const Hypothesis hypothesis : hypotheses) {
     formats::check_stop();
@@ -155,10 +160,6 @@ Faults misread_matrix(const ProductNumbers& x, const WholeProduct& whole) {
 
 /// What explains D by itself.
 Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong) {
-  // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
-  constexpr Hypothesis conversions[] = {find_input_conversion, find_scaled_operand,
-                                        find_flushed_results,  find_other_rounding,
-                                        find_rounded_products, find_overflow};
   Faults faults = first_that_fits(x, conversions);
   if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
   if (faults.empty()) faults = not_a_number(x, wrong);
@@ -319,7 +320,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     return result;
   }
   // A narrower format that D went through is looked at apart from everything else.
-  Faults conversions;
+  Faults narrower;
   WholeProduct converted = whole;
   if (const auto held = is_smooth(x.activation) ? std::nullopt : held_format(x)) {
     ProductNumbers y = x;
@@ -328,7 +329,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     y.spacings = 1;
     const bool truncated = !to_nearest && agrees(y, asked);
     y.spacings = truncated ? 1 : 0.5;
-    conversions = {held_fault(*held, truncated)};
+    narrower = {held_fault(*held, truncated)};
     x = y;
     converted.output = *held;
     converted.spacings = x.spacings;
@@ -337,16 +338,20 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   if (const auto parts = find_rounded_parts(x)) {
     result.split = parts->split;
     x.parts_unit = converted.parts_unit = parts->unit;
-    conversions.push_back(rounded_parts_fault(*parts, x.k()));
+    narrower.push_back(rounded_parts_fault(*parts, x.k()));
   }
   const Disagreement wrong = disagreement(x, asked);
   result.wrong = wrong.count;
   result.examples = examples_of(x, wrong);
   Faults faults;
-  if (wrong.count == 0) {
+  if (wrong.count == 0 || agrees_at_worst(x, asked)) {
+    result.wrong = 0;
+    result.examples.clear();
     result.is_cut_short = !formats::ends_before(interrupted, [&] {
       faults = find_saturation(x);
-      if (faults.empty()) faults = find_small_constant(x);
+      if (faults.empty() && wrong.count == 0) faults = find_flushed_results(x);
+      if (faults.empty() && wrong.count == 0) faults = find_small_constant(x);
+      if (faults.empty() && wrong.count != 0) faults = first_that_fits(x, conversions);
       if (faults.empty()) faults = hidden_faults(x, asked);
     });
   } else {
@@ -356,12 +361,12 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     if (faults.empty() && !result.is_cut_short) {
       faults = find_some_function(x);
       // Its values may be in a narrow format by chance.
-      if (!faults.empty()) conversions.clear();
+      if (!faults.empty()) narrower.clear();
     }
     if (faults.empty()) {
       faults = {unknown(x, asked, wrong)};
       // The format may be one by chance.
-      conversions.clear();
+      narrower.clear();
     }
   }
   const bool is_honest = std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
@@ -373,10 +378,10 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     return fault.kind == FaultKind::narrow_accumulator;
   });
   if (has_narrow_sums)
-    std::erase_if(conversions,
+    std::erase_if(narrower,
                   [](const Fault& fault) { return fault.kind == FaultKind::narrow_accumulator; });
   result.faults = std::move(faults);
-  result.faults.insert(result.faults.end(), conversions.begin(), conversions.end());
+  result.faults.insert(result.faults.end(), narrower.begin(), narrower.end());
   return result;
 }
 

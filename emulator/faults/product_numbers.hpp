@@ -106,13 +106,17 @@ struct ProductNumbers {
 
   double rounding_of_d(double wanted) const;
   double rounding_unit() const;
+  /// How far sums may take an output of this result and this magnitude.
+  double rounding_of_sums(double result, double magnitude) const;
 };
 
 /// How far the last rounding may take an output from `wanted`.
 double rounding_of(const formats::Format& output, double spacings, double wanted);
-/// Of the sum of the magnitudes of K products of this format: the error that any order of sums in
-/// the accumulators of a GPU stays below.
+/// Of the sum of the magnitudes of K products of this format: the error that sums in the
+/// accumulators of a GPU stay below, in any order, where roundings go both ways.
 double rounding_unit(const formats::Format& input, std::int64_t k);
+/// The same where K roundings all go one way, as those of constant data do.
+double drift_unit(const formats::Format& input, std::int64_t k);
 
 /// These rows and columns of batch entry g, with scales applied to A and B.
 ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
@@ -133,6 +137,8 @@ struct Disagreement {
 Disagreement disagreement(const ProductNumbers& x, const Expected& expected,
                           const RealMatrix* extra = nullptr);
 bool agrees(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra = nullptr);
+/// True if no output differs by more than roundings do that all go one way, whatever the order.
+bool agrees_at_worst(const ProductNumbers& x, const Expected& expected);
 
 /// The root mean square of what D differs from what is expected, each over its magnitude.
 double error_of(const ProductNumbers& x, const Expected& expected);

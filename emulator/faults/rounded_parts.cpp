@@ -175,14 +175,19 @@ bool Search::sample(const Format& format) {
   const Expected asked = x_.asked(), addend = asked - x_.product_alone();
   std::vector<std::int64_t> told, off;
   bool is_beyond = false;
+  const double least_normal = std::ldexp(1.0, 1 - x_.output.bias);
+  std::set<std::pair<double, double>> known;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   for (std::int64_t i = 0; i < x_.m() * x_.n(); ++i) {
     const double seen = x_.d.values[at(i)], exact = asked.result.values[at(i)];
     if (x_.is_hidden(at(i)) || !std::isfinite(seen) || !std::isfinite(exact)) continue;
+    // Results that are flushed to zero say nothing, and equal outputs say it once.
+    const bool is_flushed = seen == 0 && std::abs(exact) < least_normal;
+    if (is_flushed || !known.insert({exact, seen}).second) continue;
     told.push_back(i);
     const double error = std::abs(seen - exact) - x_.rounding_of_d(exact);
     if (error > allowed(asked, at(i), format)) off.push_back(i);
-    is_beyond = is_beyond || error > x_.rounding_unit() * asked.magnitude.values[at(i)];
+    is_beyond = is_beyond || error > x_.rounding_of_sums(exact, asked.magnitude.values[at(i)]);
   }
   if (!is_beyond && std::ssize(off) * 50 < std::ssize(told)) return false;
   std::set<std::int64_t> spread_over_d, chosen;

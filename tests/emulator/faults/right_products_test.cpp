@@ -116,6 +116,75 @@ TEST_CASE("sums of products in FP32 are right, however they are added") {
   }
 }
 
+/// Rows of one number times ones: roundings all go one way.
+Subject constant_subject(std::int64_t rows, std::int64_t k) {
+  Subject x{RealMatrix(rows, k),
+            RealMatrix(k, rows, 1),
+            RealMatrix(rows, rows),
+            {formats::fp32, formats::fp32}};
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t l = 0; l < k; ++l)
+      x.a(i, l) = static_cast<float>(0.1F * (1 + 0.07F * static_cast<float>(i)));
+  return x;
+}
+
+TEST_CASE("sums whose roundings all go one way are right") {
+  for (const std::int64_t k : {3000, 30000, 100000, 300000}) {
+    const Subject x = constant_subject(8, k);
+    RealMatrix d(8, 8);
+    for (std::int64_t i = 0; i < 8; ++i) {
+      // Two chains, the first one somewhat longer.
+      float sums[2] = {0, 0};
+      for (std::int64_t l = 0; l < k; ++l)
+        sums[20 * l < 11 * k ? 0 : 1] += static_cast<float>(x.a(i, l));
+      for (std::int64_t j = 0; j < 8; ++j) d(i, j) = sums[0] + sums[1];
+    }
+    CAPTURE(k);
+    const Judgement judgement = judge(numbers(x, d));
+    for (const Fault& fault : judgement.faults) UNSCOPED_INFO(fault.text);
+    CHECK(judgement.verdict == Verdict::valid_rounding);
+    CHECK(judgement.faults.empty());
+    CHECK(judgement.wrong == 0);
+  }
+}
+
+TEST_CASE("terms in the order of their signs are right, and what is missing of such sums is not") {
+  // All positive terms first: sums grow before they cancel.
+  constexpr std::int64_t k = 4096;
+  Subject x = subject_of({6, 6, k}, {formats::fp32, formats::fp32}, 5, true);
+  x.c = RealMatrix(6, 6);
+  for (std::int64_t i = 0; i < 6; ++i)
+    for (std::int64_t l = 0; l < k; ++l) x.a(i, l) = (l < k / 2 ? 0.7F : -0.7F);
+  for (double& value : x.b.values) value = 0.3F;
+  RealMatrix d(6, 6);
+  for (std::int64_t i = 0; i < 6; ++i)
+    for (std::int64_t j = 0; j < 6; ++j) {
+      float sum = 0;
+      for (std::int64_t l = 0; l < k; ++l)
+        sum += static_cast<float>(x.a(i, l)) * static_cast<float>(x.b(l, j));
+      d(i, j) = sum;
+    }
+  CHECK(!is_wrong(numbers(x, d)));
+  for (double& value : d.values) value += 0.21 * 4;
+  CHECK(is_wrong(numbers(x, d)));
+}
+
+TEST_CASE("results below the smallest normal number that are zero are named as that") {
+  Subject x = subject_of({32, 32, 64}, {formats::fp32, formats::fp32}, 9);
+  x.c = RealMatrix(32, 32);
+  for (double& value : x.a.values) value *= 0x1p-70;
+  for (double& value : x.b.values) value *= 0x1p-61;
+  RealMatrix d = chained(x.a, x.b);
+  for (double& value : d.values)
+    if (std::abs(value) < 0x1p-126) value = 0;
+  const Judgement judgement = judge(numbers(x, d));
+  CHECK(judgement.verdict == Verdict::valid_rounding);
+  REQUIRE(judgement.faults.size() == 1);
+  CHECK(judgement.faults[0].kind == FaultKind::converted_output);
+  CHECK(judgement.faults[0].text.find("smallest normal number of fp32, are zero") !=
+        std::string::npos);
+}
+
 TEST_CASE("products that are rounded before they are added are right, and their format is named") {
   std::mt19937_64 random(5);
   for (const formats::Format& format : {formats::fp16, formats::bf16}) {
