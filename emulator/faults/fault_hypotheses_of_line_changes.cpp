@@ -140,8 +140,11 @@ std::string zero_point_text(double zero_point, bool are_columns) {
 Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected& fixed,
                    bool are_columns, const char* what) {
   RealMatrix d = difference(x.d, fixed.result);
+  // What ReLU made zero says nothing of a number.
+  const bool is_relu = x.activation == Activation::relu;
   for (std::size_t at = 0; at < d.values.size(); ++at)
-    if (x.is_left_out(at)) d.values[at] = std::numeric_limits<double>::quiet_NaN();
+    if (is_relu ? x.is_hidden(at) : x.is_left_out(at))
+      d.values[at] = std::numeric_limits<double>::quiet_NaN();
   const std::vector<bool> right = right_rows(x, base, fixed);
   for (const auto& [with_factor, with_constant] :
        {std::pair{false, true}, {true, false}, {true, true}}) {

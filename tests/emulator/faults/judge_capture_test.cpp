@@ -132,6 +132,28 @@ TEST_CASE("a judgement of which an end is asked says what it has and what it lef
   CHECK(asked < 120);
 }
 
+TEST_CASE("a bias and ReLU that nobody told are both named") {
+  for (const bool is_told : {false, true}) {
+    CAPTURE(is_told);
+    Recording x(1, formats::fp16);
+    x.capture.activation = is_told ? Activation::relu : Activation::none;
+    RealMatrix d = x.product(0, 0);
+    std::mt19937_64 random(2);
+    std::normal_distribution<double> normal;
+    for (std::int64_t j = 0; j < x.n; ++j) {
+      const double bias = 2 * normal(random);
+      for (std::int64_t i = 0; i < x.m; ++i)
+        d(i, j) = scalar::rounded(formats::fp16, std::max(d(i, j) + bias, 0.0));
+    }
+    const Judgement judgement = x.judged(d, formats::fp16);
+    for (const Fault& fault : judgement.faults) UNSCOPED_INFO(fault.text);
+    CHECK(judgement.verdict == Verdict::wrong);
+    REQUIRE(judgement.faults.size() == (is_told ? 1 : 2));
+    CHECK(judgement.faults.back().text == "a number for each column is added");
+    if (!is_told) CHECK(judgement.faults[0].text == "D went through relu");
+  }
+}
+
 TEST_CASE("operands of another batch entry are named") {
   Recording x(3, formats::fp16);
   is_right(x.judged(stacked({x.product(0, 0), x.product(1, 1), x.product(2, 2)})));
