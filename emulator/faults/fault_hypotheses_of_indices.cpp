@@ -8,6 +8,7 @@
 
 #include "emulator/faults/first_faults.hpp"
 #include "emulator/faults/misreadings.hpp"
+#include "formats/support/stop.hpp"
 
 namespace guardbit::emulator {
 
@@ -101,13 +102,19 @@ struct Seen {
   Answer right;
 };
 
+/// No misreading.
+const Misreading& as_it_is() {
+  static const Misreading none = {
+      FaultKind::unknown, "", {Operand::d, [](auto i, auto j) { return Place(i, j); }}};
+  return none;
+}
+
 /// Some outputs, scattered over D.
 std::vector<Seen> look_at(const WholeProduct& x, std::int64_t count) {
-  const Misreading none = {
-      FaultKind::unknown, "", {Operand::d, [](auto i, auto j) { return Place(i, j); }}};
   std::vector<Seen> places;
   for (const Output& o : scattered_outputs(1, x.m, x.n, count))
-    places.push_back({o.row, o.column, x.d(o.row, o.column), ask(x, none, 0, o.row, o.column)});
+    places.push_back(
+        {o.row, o.column, x.d(o.row, o.column), ask(x, as_it_is(), 0, o.row, o.column)});
   return places;
 }
 
@@ -238,9 +245,30 @@ std::optional<ProductNumbers> reread(const ProductNumbers& x, const WholeProduct
   return y;
 }
 
-/// Places whose right result D has at (row, column), of those that lie some eights of lines from
-/// it; of a very large product, some sixteens or more.
-std::vector<Place> places_like(const WholeProduct& x, std::int64_t row, std::int64_t column) {
+/// What a tile of D holds of another one.
+enum class Held : std::uint8_t {
+  /// all that belongs there
+  result,
+  /// its product, besides its own result
+  product,
+};
+
+/// What an output shows of another place, and how far its own rounding may take that.
+Answer shown(const WholeProduct& x, Held held, std::int64_t i, std::int64_t j) {
+  if (held == Held::result) return {false, x.d(i, j), 0};
+  const Answer own = ask(x, as_it_is(), 0, i, j);
+  return {own.is_outside, x.d(i, j) - own.wanted, 2 * own.allowed};
+}
+
+/// What C and the bias add.
+double addend_of(const WholeProduct& x, std::int64_t i, std::int64_t j) {
+  return (x.c && x.beta != 0 ? x.beta * x.c(i, j) : 0) + (x.bias ? x.bias(0, j) : 0);
+}
+
+/// Places of which (row, column) of D shows what belongs there, of those that lie some eights of
+/// lines from it; of a very large product, some sixteens or more.
+std::vector<Place> places_like(const WholeProduct& x, Held held, std::int64_t row,
+                               std::int64_t column) {
   constexpr double most_work = 5e7;
   std::int64_t step = 8;
   const auto count = [&](std::int64_t lines) {
@@ -257,18 +285,18 @@ std::vector<Place> places_like(const WholeProduct& x, std::int64_t row, std::int
   const RealMatrix product = multiply(a, b);
   const auto size = [](double value) { return std::abs(value); };
   const RealMatrix magnitude = multiply(mapped(std::move(a), size), mapped(std::move(b), size));
+  const Answer seen = shown(x, held, row, column);
   std::vector<Place> places;
   for (std::int64_t i = 0; i < product.rows; ++i)
     for (std::int64_t j = 0; j < product.columns; ++j) {
       const std::int64_t p = row % step + i * step, q = column % step + j * step;
-      const double addend =
-          (x.c && x.beta != 0 ? x.beta * x.c(p, q) : 0) + (x.bias ? x.bias(0, q) : 0);
+      const double addend = held == Held::result ? addend_of(x, p, q) : 0;
       const double wanted = x.alpha * product(i, j) + addend;
       const double rounding =
           x.rounding_unit() * (std::abs(x.alpha) * magnitude(i, j) + std::abs(addend)) +
-          rounding_of(x.output, x.spacings, wanted);
+          rounding_of(x.output, x.spacings, wanted) + seen.allowed;
       const Answer there{false, wanted, rounding};
-      if (distance(x, x.d(row, column), there) <= allowed(x, there)) places.emplace_back(p, q);
+      if (distance(x, seen.wanted, there) <= allowed(x, there)) places.emplace_back(p, q);
     }
   return places;
 }
@@ -307,20 +335,21 @@ Faults find_running_sums(const WholeProduct& x) {
   return {};
 }
 
-Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const Region& area) {
-  constexpr std::int64_t fewest = 16, looked_at = 8;
-  const bool is_part = x.rows.looked_at < x.rows.count || x.columns.looked_at < x.columns.count;
-  const auto outputs = std::ssize(area.rows) * std::ssize(area.columns);
-  if (!is_part || whole.m == 0 || outputs < fewest) return {};
+namespace {
+
+Faults far_tile(const WholeProduct& whole, Held held, const ProductNumbers& x, const Region& area) {
+  constexpr std::int64_t looked_at = 8;
   const std::int64_t row = x.rows(area.rows.front()), column = x.columns(area.columns.front());
-  const Misreading none = {
-      FaultKind::unknown, "", {Operand::d, [](auto i, auto j) { return Place(i, j); }}};
   const auto agrees_at = [&](std::int64_t i, std::int64_t j, std::int64_t p, std::int64_t q) {
     if (p < 0 || q < 0 || p >= whole.m || q >= whole.n) return false;
-    const Answer there = ask(whole, none, 0, p, q);
-    return !there.is_outside && distance(whole, whole.d(i, j), there) <= allowed(whole, there);
+    Answer there = ask(whole, as_it_is(), 0, p, q);
+    const Answer seen = shown(whole, held, i, j);
+    if (held == Held::product) there.wanted -= addend_of(whole, p, q);
+    there.allowed += seen.allowed;
+    return !there.is_outside && distance(whole, seen.wanted, there) <= allowed(whole, there);
   };
-  for (const auto& [p, q] : places_like(whole, row, column)) {
+  for (const auto& [p, q] : places_like(whole, held, row, column)) {
+    formats::check_stop();
     const std::int64_t down = p - row, across = q - column;
     bool fits = down != 0 || across != 0;
     for (const std::int64_t i : spread(std::ssize(area.rows), looked_at))
@@ -331,7 +360,7 @@ Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const R
         fits = agrees_at(at_row, at_column, at_row + down, at_column + across);
       }
     if (!fits) continue;
-    Fault fault{.kind = FaultKind::moved_tile,
+    Fault fault{.kind = held == Held::result ? FaultKind::moved_tile : FaultKind::stale_accumulator,
                 .rows = x.rows.places(area.rows),
                 .columns = x.columns.places(area.columns),
                 .operand = "d"};
@@ -340,11 +369,25 @@ Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const R
       return places;
     };
     fault.text = lines_of("row", fault.rows) + ", " + lines_of("column", fault.columns) +
-                 " of D hold what belongs to " + lines_of("row", moved(fault.rows, down)) + ", " +
+                 (held == Held::result ? " of D hold what belongs to "
+                                       : " of D hold, besides their own sum, that of ") +
+                 lines_of("row", moved(fault.rows, down)) + ", " +
                  lines_of("column", moved(fault.columns, across));
     return {fault};
   }
   return {};
+}
+
+}  // namespace
+
+Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const Region& area) {
+  constexpr std::int64_t fewest = 16;
+  const bool is_part = x.rows.looked_at < x.rows.count || x.columns.looked_at < x.columns.count;
+  const auto outputs = std::ssize(area.rows) * std::ssize(area.columns);
+  if (!is_part || whole.m == 0 || outputs < fewest) return {};
+  if (Faults faults = far_tile(whole, Held::result, x, area); !faults.empty()) return faults;
+  if (whole.activation != Activation::none) return {};
+  return far_tile(whole, Held::product, x, area);
 }
 
 Faults find_misread_matrix(const WholeProduct& x) {

@@ -44,14 +44,9 @@ Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypo
   return {};
 }
 
-/// What happened in one region of D.
-Faults in_region(const ProductNumbers& x, const WholeProduct& whole, const Region& region,
-                 std::span<const Hypothesis> hypotheses) {
-  for (const auto look : {find_blank, find_misplaced})
-    if (Faults faults = look(x, region); !faults.empty()) return faults;
-  if (Faults faults = find_far_tile(whole, x, region); !faults.empty()) return faults;
-  const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
-  if (is_all) return {};
+/// What explains these rows and columns of D.
+Faults in_lines_of(const ProductNumbers& x, const Region& region,
+                   std::span<const Hypothesis> hypotheses) {
   Faults faults = first_that_fits(x.selected(region.rows, region.columns), hypotheses);
   for (Fault& fault : faults) {
     if (fault.kind == FaultKind::wrong_element) continue;
@@ -60,6 +55,16 @@ Faults in_region(const ProductNumbers& x, const WholeProduct& whole, const Regio
     fault.text = "in " + text_of(x, region) + ": " + fault.text;
   }
   return faults;
+}
+
+/// What happened in one region of D.
+Faults in_region(const ProductNumbers& x, const WholeProduct& whole, const Region& region,
+                 std::span<const Hypothesis> hypotheses) {
+  for (const auto look : {find_blank, find_misplaced})
+    if (Faults faults = look(x, region); !faults.empty()) return faults;
+  if (Faults faults = find_far_tile(whole, x, region); !faults.empty()) return faults;
+  const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
+  return is_all ? Faults{} : in_lines_of(x, region, hypotheses);
 }
 
 /// One value in all wrong elements, though they are no rectangle: a mask, or what was never
@@ -158,11 +163,26 @@ Faults misread_matrix(const ProductNumbers& x, const WholeProduct& whole) {
   return faults;
 }
 
+/// Elements of K that a kernel treated otherwise in one tile of D: most of what explains all of D
+/// takes long, and does not explain a tile.
+Faults k_of_a_tile(const ProductNumbers& x, const Disagreement& wrong) {
+  constexpr std::int64_t shortest = 8;
+  constexpr Hypothesis of_k[] = {find_k_weights, find_k_range};
+  const Region tile = extent_of(wrong, x.n());
+  const std::int64_t rows = std::ssize(tile.rows), columns = std::ssize(tile.columns);
+  const bool is_tile =
+      rows >= shortest && columns >= shortest && 2 * rows <= x.m() && 2 * columns <= x.n();
+  // Some elements agree by chance.
+  if (!is_tile || wrong.count * 10 < rows * columns * 9) return {};
+  return in_lines_of(x, tile, of_k);
+}
+
 /// What explains D by itself.
 Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong) {
   Faults faults = first_that_fits(x, conversions);
   if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
   if (faults.empty()) faults = not_a_number(x, wrong);
+  if (faults.empty()) faults = k_of_a_tile(x, wrong);
   if (faults.empty()) faults = first_that_fits(x, all_but_last);
   if (faults.empty()) faults = misread_matrix(x, whole);
   if (faults.empty()) faults = find_running_sums(whole);

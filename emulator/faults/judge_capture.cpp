@@ -26,16 +26,23 @@ constexpr double most_work = 4e7;
 /// Lines of D to look at.
 struct Chosen {
   std::vector<std::int64_t> lines;
-  /// lines that are off where most are not
+  /// lines that are off where a quarter or more are not
   std::vector<std::int64_t> off;
 };
+
+double lower_quartile(std::vector<double> list) {
+  if (list.empty()) return 0;
+  const auto place = list.begin() + std::ssize(list) / 4;
+  std::nth_element(list.begin(), place, list.end());
+  return *place;
+}
 
 /// At most `count` lines: some that are far off with their neighbours, then the first ones and
 /// others spread over all.
 Chosen choose(const std::vector<double>& off, std::int64_t count) {
   Chosen result;
   const auto n = std::ssize(off);
-  const double limit = 16 * std::max(median(off), 1.0);
+  const double limit = 16 * std::max(lower_quartile(off), 1.0);
   for (std::int64_t i = 0; i < n; ++i)
     if (off[static_cast<std::size_t>(i)] > limit) result.off.push_back(i);
   std::set<std::int64_t> lines;

@@ -113,9 +113,16 @@ SignedSums signed_sums(const GemmCapture& capture, const GemmProblem& problem, s
 std::vector<double> SignedSums::lines_off() const {
   std::vector<double> off;
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    const double wanted = product[i][0] + addend[i][0];
-    const double difference = std::abs(seen[i][0] - wanted) / noise[i];
-    off.push_back(!std::isfinite(wanted) ? 0 : std::isfinite(seen[i][0]) ? difference : 1e300);
+    // All of the sums together: a single one is near what it should be by chance, now and then.
+    double squares = 0;
+    bool is_told = true;
+    for (std::size_t t = 0; t < seen[i].size(); ++t) {
+      const double wanted = product[i][t] + addend[i][t];
+      squares += std::pow((seen[i][t] - wanted) / noise[i], 2);
+      is_told = is_told && std::isfinite(wanted);
+    }
+    const double root_mean_square = std::sqrt(squares / static_cast<double>(seen[i].size()));
+    off.push_back(!is_told ? 0 : std::isfinite(squares) ? root_mean_square : 1e300);
   }
   return off;
 }

@@ -132,6 +132,34 @@ TEST_CASE("a judgement of which an end is asked says what it has and what it lef
   CHECK(asked < 120);
 }
 
+TEST_CASE(
+    "a fault of one tile of a large product, or of half of it, is named with all of its lines") {
+  LargeProduct x(640, 512, 320);
+  const RealMatrix right = x.product();
+  const auto faulty = [&](std::int64_t row, std::int64_t rows, std::int64_t column,
+                          std::int64_t columns, const auto& element) {
+    RealMatrix d = right;
+    for (std::int64_t i = row; i < row + rows; ++i)
+      for (std::int64_t j = column; j < column + columns; ++j)
+        d(i, j) = scalar::rounded(formats::fp32, element(i, j));
+    return x.judged(d).judgement;
+  };
+  const RealMatrix tail = multiply(part(x.a, 0, x.m, 256, 64), part(x.b, 256, 64, 0, x.n));
+  says(
+      faulty(128, 128, 256, 128, [&](auto i, auto j) { return right(i, j) - tail(i, j); }),
+      FaultKind::missing_k,
+      "in rows 128 to 255, columns 256 to 383: the products of k = 256 to 319, the last 64 of 320, "
+      "are missing");
+  says(faulty(128, 128, 256, 128, [&](auto i, auto j) { return right(i, j) + right(i - 128, j); }),
+       FaultKind::stale_accumulator,
+       "rows 128 to 255, columns 256 to 383 of D hold, besides their own sum, that of rows 0 to "
+       "127, columns 256 to 383");
+  const Judgement half =
+      faulty(320, 320, 0, x.n, [&](auto i, auto j) { return 0.5 * right(i, j); });
+  says(half, FaultKind::line_factor, "rows 320 to 639 of D have the factor 0.5");
+  REQUIRE(half.faults[0].rows == std::vector<Places>{{320, 640}});
+}
+
 TEST_CASE("a bias and ReLU that nobody told are both named") {
   for (const bool is_told : {false, true}) {
     CAPTURE(is_told);
