@@ -53,26 +53,36 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
   return outputs;
 }
 
-/// The same, among all outputs of a capture; among some thousands where the exact values of all
-/// would take seconds.
+/// Rows and columns of D that make up about so many outputs of each batch entry.
+Selection2d some_lines(const CodeMatrix& d, std::int64_t outputs) {
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(outputs)));
+  const std::int64_t rows = std::min(d.rows, std::max(side, outputs / std::max(d.columns, side))),
+                     columns = std::min(d.columns, outputs / std::max<std::int64_t>(rows, 1));
+  return {spread(d.rows, rows), spread(d.columns, columns)};
+}
+
+/// The same, among all outputs of a capture; among some thousands, where rows and columns meet,
+/// where the exact values of all would take seconds.
 std::vector<Output> critical_of(const CodeMatrix& d, const GemmProblem& problem,
                                 const Epilogue& epilogue, std::size_t count, int threads) {
   constexpr std::int64_t most_products = std::int64_t{1} << 28,
                          products_of_some = std::int64_t{1} << 25;
-  std::vector<Output> some;
-  if (d.size() > most_products / problem.k())
-    some = scattered_outputs(d.batch, d.rows, d.columns,
-                             std::max<std::int64_t>(1024, products_of_some / problem.k()));
+  const bool is_large = d.size() > most_products / std::max<std::int64_t>(problem.k(), 1);
+  const std::int64_t looked_at =
+      std::max<std::int64_t>(1024, products_of_some / std::max<std::int64_t>(problem.k(), 1)) /
+      d.batch;
+  const Selection2d lines = is_large
+                                ? some_lines(d, std::max<std::int64_t>(looked_at, 1))
+                                : Selection2d{spread(d.rows, d.rows), spread(d.columns, d.columns)};
   const std::vector<std::int64_t> places =
-      some.empty() ? critical_outputs(problem, epilogue, count, threads)
-                   : critical_outputs(select(problem, std::span<const Output>(some)), epilogue,
-                                      count, threads);
+      critical_outputs(is_large ? select(problem, lines) : problem, epilogue, count, threads);
+  const std::int64_t rows = std::ssize(lines.rows), columns = std::ssize(lines.columns);
   std::vector<Output> outputs;
   for (const std::int64_t at : places) {
     if (outputs.size() == count) break;
-    outputs.push_back(
-        some.empty() ? Output{at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns}
-                     : some[static_cast<std::size_t>(at)]);
+    outputs.push_back({at / (rows * columns),
+                       lines.rows[static_cast<std::size_t>(at / columns % rows)],
+                       lines.columns[static_cast<std::size_t>(at % columns)]});
   }
   return outputs;
 }

@@ -263,6 +263,7 @@ void explain(const GemmCapture& capture, const ExplainSettings& options, Explana
   explanation.looked_at = judgement.outputs;
   explanation.largest_error = judgement.largest_error;
   explanation.limits = std::move(judged.limits);
+  show(status_text(explanation, "the search begins", 0));
   search.split = judgement.split;
   // Recordings of single instructions hold operands that are chosen to be difficult.
   const bool is_instruction = capture.kind == "instruction";
