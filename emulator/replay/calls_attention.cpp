@@ -260,7 +260,7 @@ Answer backward(const Call& call, const BackwardProblem& problem,
   if (result.open.empty() && !result.is_open) return answer;
   if (result.open.empty() && !context.has_results) {
     // Blocks wait for one another: in the order in which they come at one speed.
-    answer.is_guessed = true;
+    answer.agree = 0;
     return answer;
   }
   answer.status = Status::unordered;

@@ -257,7 +257,7 @@ Answer convolution_backward(const Call& call, Context& context) {
                        const Tensor& result) {
     answer.plan += (answer.plan.empty() ? "" : "; ") + what + ": " + verdict.plan;
     answer.is_predicted = answer.is_predicted && verdict.is_predicted;
-    answer.is_guessed = answer.is_guessed || verdict.is_guessed;
+    answer.agree = std::min(answer.agree, verdict.agree);
     answer.results.push_back(result_of(verdict, result));
   };
   if (const Tensor* data = (*out)[0].tensor())

@@ -16,7 +16,8 @@ namespace {
 struct ChosenPlan {
   const OrderOfK* order;
   GemmPlan plan;
-  bool is_guessed = false;
+  /// as in Answer
+  int agree = sure;
 };
 
 std::optional<ChosenPlan> planned_by_the_book(const ProductCall& call, const Context& context) {
@@ -49,20 +50,20 @@ std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture
   }
   if (!plan) return std::nullopt;
   capture.set_factors(plan->epilogue);
-  return ChosenPlan{&call.orders.front(), std::move(*plan), answer.known != atlas::Known::rule};
+  return ChosenPlan{&call.orders.front(), std::move(*plan), answer.agree};
 }
 
 std::optional<ChosenPlan> by_the_kind(const ProductCall& call) {
   if (!call.usual) return std::nullopt;
   const auto order = std::ranges::find(call.orders, call.usual->order, &OrderOfK::words);
   if (order == call.orders.end()) return std::nullopt;
-  return ChosenPlan{&*order, parse_plan(call.usual->plan, "a convolution"), true};
+  return ChosenPlan{&*order, parse_plan(call.usual->plan, "a convolution"), 0};
 }
 
 ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,
                         const Context& context) {
   ProductVerdict verdict{Status::exact, words_of(*chosen.order, chosen.plan), true, 0};
-  verdict.is_guessed = chosen.is_guessed;
+  verdict.agree = chosen.agree;
   CodeMatrix d = execute(chosen.plan, capture.lowered(chosen.plan.convolution), context.threads);
   if (capture.convolution) d = raise_output(*capture.convolution, d);
   if (chosen.order->raise) d = chosen.order->raise(d);

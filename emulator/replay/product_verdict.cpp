@@ -198,7 +198,7 @@ Answer answer_of(const ProductVerdict& verdict, const Tensor& form) {
   answer.status = verdict.status;
   answer.plan = verdict.plan;
   answer.is_predicted = verdict.is_predicted;
-  answer.is_guessed = verdict.is_guessed;
+  answer.agree = verdict.agree;
   if (auto result = result_of(verdict, form)) answer.results.push_back(std::move(result));
   return answer;
 }

@@ -51,7 +51,8 @@ struct ProductVerdict {
   std::int64_t mismatches = 0;
   /// Of a program that runs: D, row by row in the order of the result's elements.
   std::optional<CodeMatrix> computed = {};
-  bool is_guessed = false;
+  /// as in Answer
+  int agree = sure;
 };
 
 /// Of a recording.

@@ -222,6 +222,10 @@ def test_guesses_are_not_taken_unasked(tmp_path):
     name = script(tmp_path, "import torch\nx = torch.ones(33, 77, device='cuda')\nx @ x.T\n")
     result = run(name, folder=tmp_path, options=())
     assert result.returncode == 3 and "script:3: aten.mm.default has no model" in result.stderr
+    # Of calls that nothing is known of no share agrees.
+    assert run(name, folder=tmp_path, options=("--guesses", "1")).returncode == 3
+    assert run(name, folder=tmp_path, options=("--guesses", "0")).returncode == 0
+    assert "is not stop, take or a number from 0 to 1" in run(name, folder=tmp_path, options=("--guesses", "7")).stderr
 
 
 def test_results_of_convolutions_lie_as_their_operands(tmp_path):

@@ -68,7 +68,7 @@ CallPlan plan_of_call(const AskedCall& asked) {
   emulator::replay::PlanBook book;
   read_plan_book(asked.book, book);
   if (const emulator::GemmPlan* plan = recorded_plan(book, result.call))
-    result.answer = {*plan, Known::recorded, "the book has this call"};
+    result.answer = {*plan, Known::recorded, 1000, "the book has this call"};
   return result;
 }
 
@@ -108,6 +108,7 @@ nlohmann::ordered_json to_json(const CallPlan& plan) {
                                 {"a_stride", call.a_stride},
                                 {"b_stride", call.b_stride}}},
                               {"known", formats::word_of(answer.known)},
+                              {"agree", answer.agree / 1000.0},
                               {"why", answer.why}};
   j["plan"] = answer.known != Known::unknown ? to_json(answer.plan) : nlohmann::ordered_json();
   j["holds_for"] = {{"library", scope.library},     {"arch", scope.arch},

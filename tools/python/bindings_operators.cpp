@@ -117,7 +117,7 @@ nb::tuple answered(const Answer& answer) {
   for (const auto& [name, tensor] : answer.also_changed)
     also_changed.append(nb::make_tuple(name, result_of(tensor)));
   return nb::make_tuple(std::string(formats::word_of(answer.status)), answer.plan, results,
-                        answer.changed, also_changed, answer.is_guessed, answer.drawn);
+                        answer.changed, also_changed, answer.agree, answer.drawn);
 }
 
 }  // namespace

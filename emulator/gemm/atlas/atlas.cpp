@@ -106,6 +106,11 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   return plan;
 }
 
+std::string share_that_agrees(int agree) {
+  if (agree == 0) return "the recorded calls most like it often disagree";
+  return "at least " + std::to_string(agree) + " of 1000 recorded calls like it agree";
+}
+
 }  // namespace
 
 std::string describe(const Scope& of) {
@@ -123,9 +128,9 @@ Answer plan_of(const ProductCall& call) {
     return answer;
   }
   answer.plan = plan_of(call, leaf);
-  answer.known = leaf.is_rule ? Known::rule : Known::nearest;
-  answer.why =
-      leaf.is_rule ? "all recorded calls of its kind agree" : "as the recorded calls most like it";
+  answer.known = leaf.agree >= rule_agrees ? Known::rule : Known::nearest;
+  answer.agree = leaf.agree;
+  answer.why = share_that_agrees(leaf.agree);
   return answer;
 }
 

@@ -22,16 +22,20 @@ inline constexpr Scope scope = {};
 /// In words, besides library and arch.
 std::string describe(const Scope& of);
 
-/// How the answer is known: recorded of this very call (a plan book); by a rule that all recorded
-/// calls of its kind follow; by the recorded calls that are most like it (nearest), which is right
-/// for most calls and wrong for some (docs/ATLAS.md); or not (unknown), then the plan means
-/// nothing.
+/// How the answer is known: recorded of this very call (a plan book); by a rule that at least
+/// `rule_agrees` of 1000 recorded calls of its kind follow; by the recorded calls that are most
+/// like it (nearest), which is right for most calls and wrong for some (docs/ATLAS.md); or not
+/// (unknown), then the plan means nothing.
 enum class Known : std::uint8_t { recorded, rule, nearest, unknown };
 constexpr auto words(Known) { return std::array{"recorded", "rule", "nearest", "unknown"}; }
+
+inline constexpr int rule_agrees = 998;
 
 struct Answer {
   GemmPlan plan;
   Known known = Known::unknown;
+  /// Of 1000 recorded calls of its kind at least so many agree; 1000 of a book.
+  int agree = 0;
   /// one line for the user
   std::string why;
 };

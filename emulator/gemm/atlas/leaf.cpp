@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -13,21 +14,31 @@ namespace {
 
 // By tools/scripts/atlas/fit_atlas.py from what record_dispatch.py recorded.
 
-/// The nodes of all trees, each before its left and then its right subtree, in four digits of
-/// base 64: a feature and which of its thresholds, or `is_leaf` and which label.
-// An array: the length of a string_view so long cannot be computed by the compiler.
+// Arrays of digits of base 64: the length of a string_view so long cannot be computed by the
+// compiler.
+
+/// The nodes of all trees, each before its left and then its right subtree, in three or four
+/// digits. The first one has a feature or `is_leaf`, and its lowest bit whether there are four; the
+/// others which of the feature's thresholds, or which label.
 constexpr char packed_nodes[] =
 #include "emulator/gemm/atlas/nodes.inc"
     ;
 
-/// Of feature 0, then of feature 1, ...
-constexpr auto thresholds = std::to_array<double>({
+/// Of feature 0, then of feature 1, ...: the exponent and 16 bits of the fraction of an FP32
+/// number, in four digits.
+constexpr char packed_thresholds[] =
 #include "emulator/gemm/atlas/thresholds.inc"
-});
+    ;
 
-constexpr auto thresholds_of_feature = std::to_array<int>({
+constexpr auto thresholds_of_feature = std::to_array<std::uint32_t>({
 #include "emulator/gemm/atlas/thresholds_of_feature.inc"
 });
+
+/// Nine digits each: form and unit, tile (2), rule (2), columns / 8 (2), rows / 8, place in
+/// `shares`.
+constexpr char packed_labels[] =
+#include "emulator/gemm/atlas/labels.inc"
+    ;
 
 /// Where the trees of f16, bf16, tf32 and f32 begin; after each the one that is asked where it does
 /// not know: kernels whose lanes share K.
@@ -36,29 +47,34 @@ constexpr std::array<std::uint32_t, 8> roots = {
 };
 
 struct Label {
-  int form, unit, tile;
+  Form form = Form::unknown;
+  Unit unit = Unit::usual;
+  int tile = 0;
   /// How many parts. Below 200: so many. 200 + w: as many as give the multiprocessors w thread
   /// blocks each. 300 + i: as many as have quotients[i] elements.
   /// Of lanes the logarithm of their number, and 16 times the place in `restarts`.
-  int rule;
+  std::uint32_t rule = 0;
   /// the part of D that a thread block computes, where the rule counts thread blocks
-  int columns, rows;
+  int columns = 0, rows = 0;
+  /// as in Leaf
+  int agree = 0;
 };
-
-constexpr auto labels = std::to_array<Label>({
-#include "emulator/gemm/atlas/labels.inc"
-});
 
 constexpr std::array quotients = {4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048};
 /// After how many elements a lane's chain is added to its sum and begins again.
 constexpr std::array restarts = {0, 16, 32, 128, 256};
+/// Of 1000 recorded calls of a leaf at least so many agree.
+constexpr std::array shares = {998, 995, 990, 980, 950, 900, 750, 0};
 constexpr std::int64_t multiprocessors = 132;
 
-/// A feature no greater than thresholds[at] leads to the next node, another to `right`. Of a leaf
-/// `at` is twice its label, and 1 more where it is a rule.
+/// A feature no greater than the threshold leads to the next node, another to `right`. `value` is
+/// the threshold, an FP32 number, or the number of a leaf's label.
 struct Node {
-  std::uint32_t feature : 5, at : 27;
-  std::uint32_t right;
+  std::uint32_t feature() const { return feature_and_right % 64; }
+  std::uint32_t right() const { return feature_and_right / 64; }
+
+  std::uint32_t feature_and_right;
+  std::uint32_t value;
 };
 
 constexpr std::uint32_t is_leaf = 31;
@@ -71,26 +87,69 @@ constexpr std::array<std::uint8_t, 128> digits = [] {
   return result;
 }();
 
-std::vector<Node> unpacked() {
-  std::array<std::uint32_t, 32> first{};
-  for (std::size_t i = 1; i < thresholds_of_feature.size(); ++i)
-    first.at(i) = first.at(i - 1) + static_cast<std::uint32_t>(thresholds_of_feature.at(i - 1));
-  std::vector<Node> nodes((sizeof packed_nodes - 1) / 4);
+/// Reads numbers of digits one after the other.
+class Digits {
+ public:
+  template <std::size_t size>
+  explicit Digits(const char (&text)[size]) : next_(text), end_(text + size - 1) {}
+
+  bool at_end() const { return next_ == end_; }
+  std::uint32_t number(std::uint32_t count) {
+    std::uint32_t result = 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+      result = result << 6 | digits[static_cast<unsigned char>(*next_++)];
+    return result;
+  }
+
+ private:
+  const char *next_, *end_;
+};
+
+/// Of each feature its thresholds, as FP32 codes.
+std::array<std::vector<std::uint32_t>, is_leaf> unpacked_thresholds() {
+  std::array<std::vector<std::uint32_t>, is_leaf> result;
+  Digits packed(packed_thresholds);
+  for (std::size_t feature = 0; feature < thresholds_of_feature.size(); ++feature)
+    for (std::uint32_t i = 0; i < thresholds_of_feature.at(feature); ++i)
+      result.at(feature).push_back(packed.number(4) << 7);
+  return result;
+}
+
+std::vector<Label> unpacked_labels() {
+  std::vector<Label> labels;
+  for (Digits packed(packed_labels); !packed.at_end();) {
+    const std::uint32_t kind = packed.number(1);
+    Label label;
+    label.form = static_cast<Form>(kind / 4);
+    label.unit = static_cast<Unit>(kind % 4);
+    label.tile = static_cast<int>(packed.number(2));
+    label.rule = packed.number(2);
+    label.columns = static_cast<int>(8 * packed.number(2));
+    label.rows = static_cast<int>(8 * packed.number(1));
+    label.agree = shares.at(packed.number(1));
+    labels.push_back(label);
+  }
+  return labels;
+}
+
+std::vector<Node> unpacked_nodes() {
+  const auto thresholds = unpacked_thresholds();
+  std::vector<Node> nodes;
+  nodes.reserve(sizeof packed_nodes / 3);
   // Inner nodes whose right subtree is still to come.
   std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    std::uint32_t word = 0;
-    for (std::size_t digit = 0; digit < 4; ++digit)
-      word = word << 6 | digits[static_cast<unsigned char>(packed_nodes[4 * i + digit])];
-    Node& node = nodes[i];
-    node.feature = word >> 19 & 31;
-    node.at = (first[node.feature] + (word & ((1U << 19) - 1))) & ((1U << 27) - 1);
-    if (node.feature != is_leaf) {
-      open.push_back(i);
-    } else if (!open.empty()) {
-      nodes[open.back()].right = static_cast<std::uint32_t>(i + 1);
-      open.pop_back();
+  for (Digits packed(packed_nodes); !packed.at_end();) {
+    const std::uint32_t head = packed.number(1), number = packed.number(2 + head % 2);
+    const std::uint32_t feature = head / 2;
+    if (feature != is_leaf) {
+      open.push_back(nodes.size());
+      nodes.push_back({feature, thresholds.at(feature).at(number)});
+      continue;
     }
+    nodes.push_back({feature, number});
+    if (open.empty()) continue;
+    nodes[open.back()].feature_and_right += 64 * static_cast<std::uint32_t>(nodes.size());
+    open.pop_back();
   }
   return nodes;
 }
@@ -143,7 +202,7 @@ std::int64_t parts_of(const ProductCall& call, const Label& label) {
   using formats::divided_up;
   std::int64_t parts = label.rule;
   if (label.rule >= 300) {
-    parts = divided_up(call.k, quotients.at(static_cast<std::size_t>(label.rule - 300)));
+    parts = divided_up(call.k, quotients.at(label.rule - 300));
   } else if (label.rule >= 200) {
     const std::int64_t blocks =
         divided_up(call.n, label.columns) * divided_up(call.m, label.rows) * call.batch;
@@ -152,49 +211,38 @@ std::int64_t parts_of(const ProductCall& call, const Label& label) {
   return std::max<std::int64_t>(1, parts);
 }
 
+/// How many parts of K cuBLAS' sgemm_largek makes: as many as give each multiprocessor two thread
+/// blocks, but five where D has fewer than 42 tiles. It was recorded for K up to 640 and one tile
+/// for each multiprocessor, or fewer.
+std::int64_t parts_of_largek(const ProductCall& call) {
+  const std::int64_t tiles = formats::divided_up(call.m, 32) * formats::divided_up(call.n, 32);
+  const std::int64_t parts =
+      tiles < 42 ? 5 : std::max<std::int64_t>(1, 2 * multiprocessors / tiles);
+  const std::int64_t run = std::max<std::int64_t>(8, formats::rounded_up(call.k / parts, 8));
+  return formats::divided_up(call.k, run);
+}
+
 /// The leaf of the tree that begins at a node.
 Leaf leaf_of(const ProductCall& call, const std::array<double, 28>& features, std::size_t at) {
-  static const std::vector<Node> nodes = unpacked();
-  while (nodes[at].feature != is_leaf) {
+  static const std::vector<Node> nodes = unpacked_nodes();
+  static const std::vector<Label> labels = unpacked_labels();
+  while (nodes[at].feature() != is_leaf) {
     const Node& node = nodes[at];
-    at = features.at(node.feature) <= thresholds.at(node.at) ? at + 1 : node.right;
+    const double threshold{std::bit_cast<float>(node.value)};
+    at = features.at(node.feature()) <= threshold ? at + 1 : node.right();
   }
-  const Label& label = labels.at(std::size_t{nodes[at].at} / 2);
+  const Label& label = labels.at(nodes[at].value);
   Leaf leaf;
-  leaf.form = static_cast<Form>(label.form);
-  leaf.unit = static_cast<Unit>(label.unit);
-  leaf.parts = parts_of(call, label);
+  leaf.form = label.form;
+  leaf.unit = label.unit;
   leaf.tile = label.tile;
+  leaf.agree = label.agree;
   if (leaf.form == Form::lanes_halves || leaf.form == Form::lanes_ascending) {
     leaf.parts = std::int64_t{1} << label.rule % 16;
-    leaf.restart = restarts.at(static_cast<std::size_t>(label.rule / 16));
+    leaf.restart = restarts.at(label.rule / 16);
+  } else {
+    leaf.parts = leaf.form == Form::runs_of_8 ? parts_of_largek(call) : parts_of(call, label);
   }
-  leaf.is_rule = nodes[at].at % 2 == 1;
-  return leaf;
-}
-
-/// Parts of D of 32 x 32 elements.
-std::int64_t tiles_of(const ProductCall& call) {
-  return formats::divided_up(call.m, 32) * formats::divided_up(call.n, 32);
-}
-
-/// Where the trees do not know an FP32 linear layer of a few features, it is cuBLAS' sgemm_largek:
-/// in 58,008 of 58,008 recorded calls. None has more tiles than there are multiprocessors.
-bool is_largek(const ProductCall& call) {
-  constexpr std::int64_t most_k = 640;
-  return call.op == Operator::addmm && call.numbers == Numbers::f32 && !call.a_transposed &&
-         call.b_transposed && call.m > 1 && call.n > 1 && call.k <= most_k &&
-         tiles_of(call) <= multiprocessors;
-}
-
-/// How many parts of K it makes, in 118,127 of 118,127 recorded calls: as many as give each
-/// multiprocessor two thread blocks, but five where D has fewer than 42 tiles.
-Leaf largek(const ProductCall& call) {
-  const std::int64_t tiles = tiles_of(call), parts = tiles < 42 ? 5 : 2 * multiprocessors / tiles;
-  const std::int64_t run = std::max<std::int64_t>(8, formats::rounded_up(call.k / parts, 8));
-  Leaf leaf;
-  leaf.form = Form::runs_of_8;
-  leaf.parts = formats::divided_up(call.k, run);
   return leaf;
 }
 
@@ -203,9 +251,8 @@ Leaf largek(const ProductCall& call) {
 Leaf leaf_of(const ProductCall& call) {
   const std::array<double, 28> features = features_of(call);
   const std::size_t tree = 2 * static_cast<std::size_t>(call.numbers);
-  Leaf leaf = leaf_of(call, features, roots.at(tree));
-  if (leaf.form == Form::unknown) leaf = leaf_of(call, features, roots.at(tree + 1));
-  return leaf.form == Form::unknown && is_largek(call) ? largek(call) : leaf;
+  const Leaf leaf = leaf_of(call, features, roots.at(tree));
+  return leaf.form == Form::unknown ? leaf_of(call, features, roots.at(tree + 1)) : leaf;
 }
 
 }  // namespace guardbit::emulator::atlas

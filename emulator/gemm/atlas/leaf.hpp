@@ -27,7 +27,7 @@ enum class Form : std::uint8_t {
   lanes_ascending,
   /// a kernel whose order of K the atlas does not know
   unknown,
-  /// partial sums of runs of tiles of 8, by cuBLAS' sgemm_largek; not in the trees
+  /// partial sums of runs of tiles of 8, by cuBLAS' sgemm_largek
   runs_of_8,
 };
 
@@ -44,8 +44,8 @@ struct Leaf {
   int tile = 0;
   /// of lanes: after so many elements a lane's chain is added to its sum; 0: never
   int restart = 0;
-  /// all recorded calls of the leaf agree, and so did many that were not learnt from
-  bool is_rule = false;
+  /// Of 1000 recorded calls of the leaf at least so many agree; of few calls less is said.
+  int agree = 0;
 };
 
 /// The leaf of the tree that a call ends in.

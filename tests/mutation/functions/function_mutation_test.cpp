@@ -117,30 +117,36 @@ TEST_CASE("changes of the steps of CUDA's functions are noticed by a vector") {
   }
 }
 
+void check_unobservable(const Surveyed& s) {
+  std::vector<FunctionMutant> steps, up, down;
+  for (const UnobservableStep& step : s.survey.steps)
+    steps.push_back({Kind::step, step.place, 0, step.change});
+  for (const ConstantFact& fact : s.survey.constants) {
+    if (fact.up != 1) up.push_back(mutant_of(fact, 1));
+    if (fact.down != 1) down.push_back(mutant_of(fact, -1));
+  }
+  for (std::vector<FunctionMutant>* const group : {&steps, &up, &down}) {
+    std::erase_if(*group, [](const FunctionMutant& mutant) {
+      return mutant.kind != Kind::step && !constant_change(mutant);
+    });
+    for (const MutantNotice& n :
+         notices_of_group(*s.function, *group, settling_inputs(*s.function))) {
+      INFO(s.function->name << ", " << text_of(n.mutant) << ", of " << std::hex << n.input[0]);
+      CHECK(false);
+    }
+  }
+}
+
+/// A section for each function: `-c NAME` runs one alone.
 TEST_CASE("no input of CUDA's functions notices what is listed as unobservable", "[sweep]") {
   if (mutant_kernels().empty()) {
     std::cout << "SKIPPED: this CPU lacks AVX-512\n";
     return;
   }
-  for (const Surveyed& s : all_surveyed()) {
+  static const std::vector<Surveyed> all = all_surveyed();
+  for (const Surveyed& s : all) {
     if (find_mutant_kernel(s.function->name) == nullptr) continue;
-    std::vector<FunctionMutant> steps, up, down;
-    for (const UnobservableStep& step : s.survey.steps)
-      steps.push_back({Kind::step, step.place, 0, step.change});
-    for (const ConstantFact& fact : s.survey.constants) {
-      if (fact.up != 1) up.push_back(mutant_of(fact, 1));
-      if (fact.down != 1) down.push_back(mutant_of(fact, -1));
-    }
-    for (std::vector<FunctionMutant>* const group : {&steps, &up, &down}) {
-      std::erase_if(*group, [](const FunctionMutant& mutant) {
-        return mutant.kind != Kind::step && !constant_change(mutant);
-      });
-      for (const MutantNotice& n :
-           notices_of_group(*s.function, *group, settling_inputs(*s.function))) {
-        INFO(s.function->name << ", " << text_of(n.mutant) << ", of " << std::hex << n.input[0]);
-        CHECK(false);
-      }
-    }
+    DYNAMIC_SECTION(s.function->name) { check_unobservable(s); }
   }
 }
 

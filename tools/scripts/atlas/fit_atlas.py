@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from record_dispatch import DTYPES, OPS, PARTS, calls_of
 
 MULTIPROCESSORS = 132
 COST = 1.6  # wrong calls that a leaf more must save
-RULE_CALLS, RULE_CHECKS = 60, 15  # that a leaf must hold, without a wrong one, to be a rule
+AGREE = [998, 995, 990, 980, 950, 900, 750, 0]  # Of 1000 calls of a leaf at least so many agree.
 NODE = np.dtype([(x, np.int32) for x in ("feature", "threshold", "left", "right", "label", "calls", "wrong")])
 
 # How many parts: of rule 1 to 199 so many; 200 + w: as many as give w waves of thread blocks; 300 + i: K / QUOTIENTS[i].
 QUOTIENTS = [4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048]
 WAVES = range(1, 17)
 FEW = [2, 4, 8, 16, 32, 64]
+LEAF = 31  # in place of a feature
 RULES = np.array([200 + w for w in WAVES] + FEW + [300 + i for i in range(len(QUOTIENTS))] +
                  [x for x in range(3, 133) if x not in FEW])
 
@@ -148,13 +150,22 @@ class Tree:
 
 
 def shortest(low, high):
-    """The number in [low, high) with the shortest binary fraction."""
-    for bits in range(1, 53):
+    """The number in [low, high) with the shortest binary fraction; of more than 16 bits the nearest below."""
+    for bits in range(1, 17):
         step = 2. ** (np.floor(np.log2(max(high, 1e-300))) - bits)
         x = np.ceil(low / step) * step
         if low <= x < high:
             return x
-    return low
+    return number_of(code_of(low))
+
+
+def code_of(x):
+    """Exponent and 16 bits of the fraction of an FP32 number, 24 bits."""
+    return int(np.float32(x).view(np.uint32)) >> 7
+
+
+def number_of(code):
+    return float(np.uint32(code << 7).view(np.float32))
 
 
 def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
@@ -190,40 +201,55 @@ def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
 
 class Writer:
     def __init__(self):
-        self.nodes, self.roots, self.labels, self.thresholds = [], [], {}, {}
+        self.nodes, self.roots = [], []
 
-    def add(self, tree, is_rule):
+    def add(self, tree, agree):
         self.roots.append(len(self.nodes))
         stack = [0]
         while stack:
             i = stack.pop()
             node = tree.nodes[i]
-            feature = int(node["feature"])
-            if feature < 0:
-                label = self.labels.setdefault(int(tree.labels[node["label"]]), len(self.labels))
-                self.nodes.append((31, label * 2 + int(is_rule[i])))
+            if node["feature"] < 0:
+                self.nodes.append((LEAF, (*(int(x) for x in fields_of(tree.labels[node["label"]])), int(agree[i]))))
                 continue
-            of = self.thresholds.setdefault(feature, {})
-            self.nodes.append((feature, of.setdefault(float(tree.threshold[i]), len(of))))
+            self.nodes.append((int(node["feature"]), float(tree.threshold[i])))
             stack += [int(node["right"]), int(node["left"])]
 
     def write(self, folder):
-        digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-        def text(lines, name):
-            with open(os.path.join(folder, name), "w") as file:
-                file.write("".join(line + "\n" for line in lines))
-        words = []
-        for feature, payload in self.nodes:
-            x = feature << 19 | payload
-            words.append("".join(digits[x >> shift & 63] for shift in (18, 12, 6, 0)))
-        text(['"' + "".join(words[i:i + 500]) + '"' for i in range(0, len(words), 500)], "nodes.inc")
-        count = max(self.thresholds) + 1
-        lists = [list(self.thresholds.get(i, {})) for i in range(count)]
-        text([",".join(x.hex() if x != int(x) else str(int(x)) + "." for x in values) + ("," if values else "") for values in lists],
-             "thresholds.inc")
-        text([", ".join(str(len(x)) for x in lists)], "thresholds_of_feature.inc")
-        text([", ".join(map(str, self.roots))], "roots.inc")
-        text(["{%d,%d,%d,%d,%d,%d}," % tuple(int(x) for x in fields_of(np.int64(label))) for label in self.labels], "labels.inc")
+        # Of each feature the thresholds, of leaves the labels, the most frequent ones first: two digits do for 4096.
+        frequent = [[] for _ in range(LEAF + 1)]
+        for (feature, value), _ in Counter(self.nodes).most_common():
+            frequent[feature].append(value)
+        number = [{value: i for i, value in enumerate(values)} for values in frequent]
+        nodes = []
+        for feature, value in self.nodes:
+            x = number[feature][value]
+            count = 2 if x < 4096 else 3
+            nodes.append(in_digits(2 * feature + count - 2, 1) + in_digits(x, count))
+        lists = frequent[:max(i for i in range(LEAF) if frequent[i]) + 1]
+        thresholds = [in_digits(code_of(x), 4) for values in lists for x in values]
+        labels = [in_digits(form * 4 + unit, 1) + in_digits(tile, 2) + in_digits(rule, 2) + in_digits(tile_m // 8, 2) +
+                  in_digits(tile_n // 8, 1) + in_digits(AGREE.index(agree), 1)
+                  for form, unit, tile, rule, tile_m, tile_n, agree in frequent[LEAF]]
+        for name, words in (("nodes", nodes), ("thresholds", thresholds), ("labels", labels)):
+            packed = "".join(words)
+            write_lines(folder, name, ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
+            print(len(words), name + ":", len(packed), "characters")
+        write_lines(folder, "thresholds_of_feature", [", ".join(str(len(x)) for x in lists)])
+        write_lines(folder, "roots", [", ".join(map(str, self.roots))])
+
+
+def in_digits(x, count):
+    """A number in base 64, the highest digit first."""
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    if x >= 64 ** count:
+        raise ValueError(f"{x} has more than {count} digits")
+    return "".join(digits[x >> 6 * i & 63] for i in reversed(range(count)))
+
+
+def write_lines(folder, name, lines):
+    with open(os.path.join(folder, name + ".inc"), "w") as file:
+        file.write("".join(line + "\n" for line in lines))
 
 
 def is_other(form):
@@ -262,23 +288,31 @@ def said_by(trees, calls):
     return first, second, label
 
 
+def judged(trees, sweep):
+    """Leaves of a sweep's calls, of all trees one after the other, and whether what they say has the recorded bits."""
+    first, second, label = said_by(trees, sweep[0])
+    leaf = np.where(second < 0, first, len(trees[0].nodes) + second)
+    return leaf, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)])
+
+
 def report(trees, check, judge, name):
-    """Which leaves are rules, by a sweep that was not learnt from; what they all say of another one is printed."""
-    def judged(sweep):
-        first, second, label = said_by(trees, sweep[0])
-        return first, second, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)])
-    first, second, right = judged(check)
-    rules = []
-    for tree, leaf in zip(trees, (np.where(second < 0, first, -1), second)):
-        at = leaf >= 0
-        count = len(tree.nodes)
-        checks, wrong = np.bincount(leaf[at], minlength=count), np.bincount(leaf[at & ~right], minlength=count)
-        rules.append((tree.nodes["calls"] >= RULE_CALLS) & (tree.nodes["wrong"] == 0) & (checks >= RULE_CHECKS) & (wrong == 0))
-    first, second, right = judged(judge)
-    is_rule = np.where(second < 0, rules[0][first], rules[1][second])
-    print(f"{name}: {right.mean():.4f} told; rules {is_rule.mean():.4f} of the calls, {right[is_rule].mean():.5f} told; "
-          f"unknown {(judge[1] == UNKNOWN).mean():.4f}")
-    return judge[0], right, rules
+    """How far the calls of each leaf agree, by those that were learnt from and others; what they all say of another sweep is
+    printed."""
+    leaf, right = judged(trees, check)
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    calls = nodes["calls"] + np.bincount(leaf, minlength=len(nodes))
+    wrong = nodes["wrong"] + np.bincount(leaf[~right], minlength=len(nodes))
+    # Two more wrong calls and four right ones: of few calls little is known, and most of these were learnt from.
+    agree = 1000 * (1 - (wrong + 2) / (calls + 6))
+    agree = np.array(AGREE)[(agree[:, None] >= np.array(AGREE)).argmax(1)]
+    leaf, right = judged(trees, judge)
+    known = judge[1] != UNKNOWN
+    print(f"{name}: {(right & known).mean():.4f} told, unknown {(~known).mean():.4f}")
+    for least in AGREE:
+        at = agree[leaf] == least
+        if at.any():
+            print(f"  {least} of 1000 agree: {at.mean():.4f} of the calls, {right[at].mean():.5f} told")
+    return judge[0], right & known, np.split(agree, [len(trees[0].nodes)])
 
 
 def sweep_of(file, numbers):
@@ -316,16 +350,15 @@ def main(words):
             learnt, check, judge = divided([sweep_of(file, numbers) for file in files])
             print(f"{name}: {len(learnt[0])} calls to learn from", flush=True)
             trees = [first_tree(learnt, grower), second_tree(learnt, grower)]
-            of, right, rules = report(trees, check, judge, name)
+            of, right, agree = report(trees, check, judge, name)
             for part, part_name in enumerate(PARTS):
                 for op, op_name in enumerate(OPS):
                     at = (of[:, 0] == part) & (of[:, 1] == op)
                     if at.any():
                         print(f"  {name} {part_name} {op_name}: {at.sum()} calls, {right[at].mean():.4f} told", flush=True)
-            for tree, is_rule in zip(trees, rules):
-                writer.add(tree, is_rule)
+            for tree, of_tree in zip(trees, agree):
+                writer.add(tree, of_tree)
     writer.write(folder)
-    print(len(writer.nodes), "nodes", len(writer.labels), "labels", sum(len(x) for x in writer.thresholds.values()), "thresholds")
 
 
 if __name__ == "__main__":

@@ -252,6 +252,9 @@ class Log:
         """Grids of all calls whose plan follows from them, else 0."""
         taken = self.take()
         keys = bytes(taken["keys"]).decode().split("\n")
+        # A linear layer of one feature copies its bias first.
+        second = np.array(["elementwise" in key.split(";")[0] for key in keys])[taken["ids"]]
+        taken["grids"][second, 0] = taken["grids"][second, 3]
         taken["grids"][~np.array(["gemvx" in key for key in keys])[taken["ids"]]] = 0
         taken["grids"][:, 1:] = 0
         return taken

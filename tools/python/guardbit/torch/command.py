@@ -13,8 +13,22 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from .run_report import RULE
+
 MACHINES = {"h200": "2.11"}
 DIFFERENT, USAGE, NOT_MODELLED = 1, 2, 3
+
+
+def guesses(word: str) -> float:
+    """Which share of the recorded calls like it must agree with a plan that is taken."""
+    words = {"stop": RULE, "take": 0.0}
+    try:
+        share = words[word] if word in words else float(word)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not stop, take or a number from 0 to 1")
+    return share
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -26,9 +40,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--book", metavar="FILE", help="plans of products, as guardbit replay --book writes them")
     parser.add_argument("--unmodelled", choices=["stop", "torch"], default="stop",
                         help="an operator without a model: stop (default), or compute it by PyTorch and list it")
-    parser.add_argument("--guesses", choices=["stop", "take"], default="stop",
+    parser.add_argument("--guesses", metavar="stop|take|SHARE", type=guesses, default=guesses("stop"),
                         help="a product whose plan is not known: stop (default), or take the one of the recorded calls most like it, "
-                        "else one ascending chain of the usual instruction")
+                        "else one ascending chain of the usual instruction; a share of 0 to 1: take it where at least so many of the "
+                        "recorded calls like it agree")
     parser.add_argument("--report", metavar="FILE", nargs="?", const="-", help="calls, time and plans: on standard error, or as JSON to =FILE")
     parser.add_argument("--record", metavar="FILE", help="write all calls with operands and predicted results, as guardbit.torch.record does")
     parser.add_argument("--against", metavar="RECORDING", help="stop at the first call that differs from this recording of the program")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+# Where so many of the recorded calls like it agree a plan is known by a rule, as `guardbit plan` says it.
+RULE = 0.998
+
 
 class Report:
     def __init__(self) -> None:

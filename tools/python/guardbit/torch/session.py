@@ -15,7 +15,7 @@ from .. import _core
 from . import generators
 from .forms import form_of
 from .gpu_tensor import GpuTensor, internals
-from .run_report import Report
+from .run_report import RULE, Report
 from .unmodelled import Unmodelled
 
 # Operators that neither compute nor draw, beside views: PyTorch does them on the CPU's copies of the elements.
@@ -97,7 +97,7 @@ class Session(TorchDispatchMode):
 
     specials: dict[str, Special] = {}
 
-    def __init__(self, threads: int = 0, book: str | None = None, unmodelled: str = "stop", guesses: str = "stop") -> None:
+    def __init__(self, threads: int = 0, book: str | None = None, unmodelled: str = "stop", guesses: float = RULE) -> None:
         super().__init__()
         self.operators = _core.Operators(threads)
         if book:
@@ -235,7 +235,7 @@ class Session(TorchDispatchMode):
         out = None
         if func.overloadpacket.__name__ in WITH_FORM:
             out = self.out_of(form, kept)
-        status, plan, results, changed, also_changed, guessed, drawn = self.operators.answer(
+        status, plan, results, changed, also_changed, agree, drawn = self.operators.answer(
             name, [self.argument(x, kept) for x in args], {key: self.argument(x, kept) for key, x in kwargs.items()}, out, seed, offset)
         if generator is not None:
             generator.offset += drawn
@@ -243,12 +243,12 @@ class Session(TorchDispatchMode):
             return self.moved(func, args, kwargs)
         if status == "data" and generator is None:
             plan = "no model of this operator"
-        if guessed and self.guesses == "stop":
+        if agree < 1000 * self.guesses:
             status, plan = "unmodelled", "the library's plan for this shape is not known"
         if status != "exact":
             return self.without_model(func, args, kwargs, plan, generator)
         result = self.written(func, args, kwargs, results, changed, also_changed, form, doubt, plan)
-        self.report.add(name, plan, time.perf_counter() - began, guessed)
+        self.report.add(name, plan, time.perf_counter() - began, agree < 1000 * RULE)
         return result
 
     def without_model(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, generator: Any = None) -> Any:
