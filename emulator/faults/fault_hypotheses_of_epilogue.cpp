@@ -73,8 +73,14 @@ Faults find_factors(const ProductNumbers& x) {
   const std::vector<double> rest = x.d_without_bias();
   std::vector<const std::vector<double>*> columns = {&x.product.values, &ones};
   if (!x.c.empty()) columns.push_back(&x.c.values);
-  std::vector<double> w =
-      nearest_factors(columns, rest, [&](std::size_t i) { return !x.is_hidden(i); });
+  // Integers at the ends of their range say nothing of a factor.
+  const bool is_integer = formats::is_integer(x.output);
+  const double most = scalar::decoded(x.output, formats::max_finite_code(x.output));
+  const double least = x.output.has_sign ? -most : 0;
+  std::vector<double> w = nearest_factors(columns, rest, [&](std::size_t i) {
+    const double seen = x.d.values[i];
+    return !x.is_hidden(i) && !(is_integer && (seen >= most || seen <= least));
+  });
   // A C of zeros says nothing of its factor.
   if (!x.c.empty() && dot(x.c.values, x.c.values) == 0) w[2] = x.beta;
   const double alpha = settled(w[0], 1e-6 * std::abs(x.alpha)),

@@ -15,9 +15,11 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// All outputs but a few agree: those next to a tie go either way.
-bool nearly_agrees(const ProductNumbers& x, const Expected& expected) {
-  return disagreement(x, expected).count * 16 <= std::ssize(x.d.values);
+/// All outputs but a few agree, as those next to a tie go either way, and far more than with what
+/// was asked.
+bool nearly_agrees(const ProductNumbers& x, const Expected& asked, const Expected& expected) {
+  const std::int64_t left = disagreement(x, expected).count;
+  return left * 16 <= std::ssize(x.d.values) && left * 2 < disagreement(x, asked).count;
 }
 
 /// The largest power of two of which all these numbers are multiples; 0 of none.
@@ -75,7 +77,8 @@ std::optional<formats::Format> held_format(const ProductNumbers& x) {
   constexpr std::int64_t fewest = 24, fewest_to_agree = 3;
   const Expected asked = x.asked();
   const double step = common_step(x.d.values);
-  for (const auto& format : {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16}) {
+  for (const auto& format :
+       {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16, formats::fp32}) {
     if (format.fraction_bits >= x.output.fraction_bits || formats::is_integer(x.output)) continue;
     // Outputs that the format holds although their exact values are others.
     std::int64_t held = 0;
@@ -120,7 +123,7 @@ Faults find_output_conversion(const ProductNumbers& x) {
     Expected rounded = asked;
     for (double& value : rounded.result.values) value = scalar::rounded(format, value);
     if (!is_narrower && format != x.output && agrees(x, asked, &spacing) &&
-        nearly_agrees(x, rounded))
+        nearly_agrees(x, asked, rounded))
       return fault("d", "D was rounded to " + name + " before it was rounded to its own format");
     if (x.c.empty() && x.bias.empty()) continue;
     const RealMatrix of_product = mapped(x.product, [&](double value) {
@@ -132,7 +135,7 @@ Faults find_output_conversion(const ProductNumbers& x) {
       rounded.result.values[i] += scalar::rounded(format, product.result.values[i]);
       rounded.magnitude.values[i] += product.magnitude.values[i];
     }
-    if (agrees(x, asked, &of_product) && nearly_agrees(x, rounded))
+    if (agrees(x, asked, &of_product) && nearly_agrees(x, asked, rounded))
       return fault("product", "the product was rounded to " + name + " before C was added");
   }
   return {};

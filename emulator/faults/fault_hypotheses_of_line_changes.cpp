@@ -128,6 +128,22 @@ std::optional<double> factor_of_sums(const ProductNumbers& x, const std::vector<
   return factor_that_fits(sums, added, changed);
 }
 
+/// The number that is added to several changed lines, if it is one.
+std::optional<double> common_number(const std::vector<double>& added,
+                                    const std::vector<std::int64_t>& changed) {
+  // Of noise that D's roundings leave.
+  constexpr double close = 1e-2;
+  if (changed.size() < 2) return {};
+  std::vector<double> numbers;
+  numbers.reserve(changed.size());
+  for (const std::int64_t i : changed) numbers.push_back(added[static_cast<std::size_t>(i)]);
+  const double middle = simple_near(median(numbers));
+  const bool is_one = std::all_of(numbers.begin(), numbers.end(), [&](double number) {
+    return std::abs(number - middle) <= close * std::abs(middle);
+  });
+  return is_one ? std::optional(middle) : std::nullopt;
+}
+
 std::string zero_point_text(double zero_point, bool are_columns) {
   const std::string number = text_of(zero_point);
   return std::string("a number for each ") + (are_columns ? "column" : "row") +
@@ -203,9 +219,13 @@ Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected
                                          : "the bias has the factor " + text_of(*bias)) +
                                (places.empty() ? "" : " in " + lines_of(line, places)));
       faults.back().value = bias;
-    } else if (with_constant)
-      add(FaultKind::bias, "a number for each " + line + " is added" +
+    } else if (with_constant) {
+      const auto number = with_factor ? std::nullopt : common_number(fit.constant, changed);
+      add(FaultKind::bias, (number ? "the number " + text_of(*number) + " is added"
+                                   : "a number for each " + line + " is added") +
                                (places.empty() ? "" : ", in " + lines_of(line, places)));
+      faults.back().value = number;
+    }
     return faults;
   }
   return {};

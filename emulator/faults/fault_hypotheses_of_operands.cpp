@@ -113,6 +113,27 @@ Faults find_flushed_inputs(const ProductNumbers& x) {
   return {};
 }
 
+/// FP64 operands that are multiplied in FP32: D holds FP32 numbers then.
+Faults find_fp32_arithmetic(const ProductNumbers& x) {
+  const auto to_fp32 = [](double value) { return scalar::rounded(formats::fp32, value); };
+  const auto is_fp32 = [&](double value) {
+    return !std::isfinite(value) || to_fp32(value) == value;
+  };
+  if (x.input.fraction_bits <= formats::fp32.fraction_bits ||
+      !std::all_of(x.d.values.begin(), x.d.values.end(), is_fp32))
+    return {};
+  ProductNumbers y = x;
+  y.a = mapped(x.a, to_fp32), y.b = mapped(x.b, to_fp32);
+  if (y.a.values == x.a.values && y.b.values == x.b.values) return {};
+  y.input = formats::fp32;
+  y.multiply_operands();
+  if (!agrees(y, y.asked())) return {};
+  return {{.kind = FaultKind::converted_input,
+           .operand = "both",
+           .name = "fp32",
+           .text = "A and B were rounded to fp32 before they were multiplied"}};
+}
+
 }  // namespace
 
 FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& whole) {
@@ -150,6 +171,7 @@ FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& 
 
 Faults find_input_conversion(const ProductNumbers& x) {
   if (formats::is_integer(x.input)) return {};
+  if (Faults faults = find_fp32_arithmetic(x); !faults.empty()) return faults;
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   for (const Conversion& conversion : input_conversions) {

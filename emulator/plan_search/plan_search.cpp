@@ -89,6 +89,7 @@ class Search {
   void run_other_units(std::deque<Lowered>& lowered);
   bool run_stage(const MadeStage& stage, Lowered& lowered);
   void report_nearest(const std::deque<Lowered>& lowered);
+  void add_exact(const PlanResult& found);
   bool is_nearly_explained() const {
     return !near_misses_.empty() && nearly_explains(near_misses_.front(), capture_);
   }
@@ -186,6 +187,22 @@ struct TriedPlan {
   std::vector<PlanResult> results;
 };
 
+/// Each plan once, as stages overlap; a unit's plain order of K before wide loads that give the
+/// same.
+void Search::add_exact(const PlanResult& found) {
+  std::vector<PlanResult>& plans = result_.plans;
+  const auto is_it = [&](const GemmPlan& plan) {
+    return std::any_of(plans.begin(), plans.end(), [&](const auto& x) { return x.plan == plan; });
+  };
+  if (is_it(found.plan)) return;
+  const auto same_but_loads = [&](const PlanResult& x) {
+    GemmPlan plain = x.plan;
+    plain.loads = {};
+    return x.plan != plain && plain == found.plan;
+  };
+  plans.insert(std::find_if(plans.begin(), plans.end(), same_but_loads), found);
+}
+
 /// Tries plans on the first two samples; keeps exact ones as results and the best other one as a
 /// near miss.
 void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& samples) {
@@ -229,7 +246,10 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
     if (result_.plans.size() >= options_.most_plans) return;
     const auto judged = judge(samples, candidate.plan, 0, samples.size());
     const std::int64_t mismatches = judged ? judged->result.mismatches : 1;
-    (mismatches == 0 ? result_.plans : nearly).push_back({candidate.plan, mismatches});
+    if (mismatches == 0)
+      add_exact({candidate.plan, 0});
+    else
+      nearly.push_back({candidate.plan, mismatches});
   }
   if (result_.explained()) return;
   std::stable_sort(nearly.begin(), nearly.end(), fewer);
@@ -295,7 +315,7 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
       auto other = judge(lowered.samples, x.plan, 0.25, lowered.samples.size() - 1);
       if (!other || other->on_sample > near_misses_.front().on_sample) continue;
       other = judge(lowered.samples, x.plan, 1, lowered.samples.size());
-      if (other->result.mismatches == 0) result_.plans.push_back(other->result);
+      if (other->result.mismatches == 0) add_exact(other->result);
       if (other->result.mismatches < near_misses_.front().result.mismatches)
         near_misses_.insert(near_misses_.begin(), *std::move(other));
     }

@@ -160,6 +160,46 @@ TEST_CASE(
   REQUIRE(half.faults[0].rows == std::vector<Places>{{320, 640}});
 }
 
+TEST_CASE("integers that are scaled and limited have a factor, and nothing else is made up") {
+  Recording x(1, formats::int8);
+  const RealMatrix product = x.product(0, 0);
+  const Judgement judgement = x.judged(
+      mapped(product,
+             [](double v) { return std::clamp(std::nearbyint(v * 0.0193), -128.0, 127.0); }),
+      formats::int8);
+  REQUIRE(judgement.faults.size() == 1);
+  CAPTURE(judgement.faults[0].text);
+  CHECK(judgement.faults[0].kind == FaultKind::alpha);
+  CHECK(std::abs(judgement.faults[0].value.value_or(0) - 0.0193) < 1e-5);
+}
+
+TEST_CASE("FP64 operands that are multiplied in FP32 are named as that") {
+  Recording x(1, formats::fp64);
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (RealMatrix* operand : {&x.a, &x.b})
+    for (double& value : operand->values) value = normal(random);
+  x.capture.problem.a = codes_of(formats::fp64, 1, x.a);
+  x.capture.problem.b = codes_of(formats::fp64, 1, x.b);
+  for (RealMatrix* operand : {&x.a, &x.b})
+    for (double& value : operand->values) value = scalar::rounded(formats::fp32, value);
+  const Judgement judgement = x.judged(x.product(0, 0), formats::fp64);
+  for (const Fault& fault : judgement.faults) UNSCOPED_INFO(fault.text);
+  CHECK(judgement.verdict == Verdict::valid_rounding);
+  REQUIRE(judgement.faults.size() == 2);
+  CHECK(judgement.faults[0].text == "A and B were rounded to fp32 before they were multiplied");
+  CHECK(judgement.faults[1].text == "D was rounded to fp32 and back");
+}
+
+TEST_CASE("one number that is added to some rows is told") {
+  Recording x(1, formats::fp16);
+  RealMatrix d = x.product(0, 0);
+  for (std::int64_t i = 6; i < 12; ++i)
+    for (std::int64_t j = 0; j < x.n; ++j)
+      d(i, j) = scalar::rounded(formats::fp32, d(i, j) - 0.125);
+  says(x.judged(d), FaultKind::bias, "the number -0.125 is added, in rows 6 to 11");
+}
+
 TEST_CASE("a bias and ReLU that nobody told are both named") {
   for (const bool is_told : {false, true}) {
     CAPTURE(is_told);

@@ -330,6 +330,31 @@ TEST_CASE("a plan that is executed on a large product ends when that is no longe
   }
 }
 
+TEST_CASE("each plan is told once, a unit's own order of K before that of wide loads") {
+  Random random(61);
+  // Small whole numbers: any order of the sums fits.
+  GemmProblem x;
+  x.a = random_matrix(formats::e4m3, 1, 16, 64, random, 0, 0);
+  x.b = random_matrix(formats::e4m3, 1, 64, 16, random, 0, 0);
+  const GemmCapture capture =
+      recording_of(emulator::parse_plan(
+                       "sm_90/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d=fp32", "test"),
+                   x);
+  emulator::SearchOptions options;
+  options.most_plans = 64;
+  const SearchResult result = search_plans(capture, options);
+  REQUIRE(result.explained());
+  std::set<std::string> texts, plain;
+  for (const emulator::PlanResult& found : result.plans) {
+    CAPTURE(to_text(found.plan));
+    CHECK(texts.insert(to_text(found.plan)).second);
+    GemmPlan same = found.plan;
+    same.loads = {};
+    if (same == found.plan) CHECK(!plain.contains(to_text(same)));
+    plain.insert(to_text(same));
+  }
+}
+
 TEST_CASE("results are explained through ReLU, and scaled after they are rounded") {
   Random random(77);
   const std::string matrix_unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.";
