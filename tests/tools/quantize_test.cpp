@@ -32,6 +32,26 @@ json quantised(std::vector<std::string> words) {
   return tests::json_of(words);
 }
 
+TEST_CASE("quantize and recipe compare end at once by Ctrl-C, and nothing is written") {
+  const TemporaryFolder folder;
+  std::vector<float> numbers(std::size_t{3} << 23);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<float>(i * 2654435761U % 65521) - 32760;
+  formats::write_tensors(
+      folder.path("x.npy"), {},
+      std::vector{
+          tests::tensor_of("x", {static_cast<std::int64_t>(numbers.size() >> 12), 4096}, numbers)});
+  constexpr int most = 250;
+  const CommandResult quantised =
+      run_until_interrupted(folder, "quantize x.npy -o q.npz --granularity channel", 0.5, most);
+  CHECK(quantised.out == "status 130\nprompt\n");
+  CHECK(quantised.error == "guardbit: interrupted: nothing written\n");
+  CHECK(!std::filesystem::exists(folder.path("q.npz")));
+  const CommandResult compared = run_until_interrupted(folder, "recipe compare x.npy", 0.5, most);
+  CHECK(compared.out == "status 130\nprompt\n");
+  CHECK(compared.error == "guardbit: interrupted\n");
+}
+
 TEST_CASE("quantize writes integers and scales, and says what they cost") {
   const TemporaryFolder folder;
   const std::string in = folder.path("w.safetensors"), out = folder.path("q.safetensors");

@@ -43,7 +43,7 @@ CommandResult run_shell(const TemporaryFolder& folder, const std::string& script
 }
 
 CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::string& words,
-                                    double seconds) {
+                                    double seconds, int most) {
   return run_shell(folder, R"(
     cd "$folder"
     set -m  # or background jobs would ignore Ctrl-C
@@ -54,7 +54,8 @@ CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::st
     kill -INT $!
     wait $!
     echo "status $?"
-    (( ${EPOCHREALTIME/./} - start < 1000000 )) && echo prompt)");
+    (( ${EPOCHREALTIME/./} - start < )" +
+                               std::to_string(most) + R"(000 )) && echo prompt)");
 }
 
 std::string run_on_terminal(const std::vector<std::string>& words,

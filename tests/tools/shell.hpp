@@ -11,9 +11,9 @@ namespace guardbit::tests {
 CommandResult run_shell(const TemporaryFolder& folder, const std::string& script);
 
 /// Runs `guardbit` with these words of a shell in the folder and sends Ctrl-C after so many
-/// seconds. `out` has the status, and "prompt" where the command ended within a second.
+/// seconds. `out` has the status, and "prompt" where the command ended within `most` milliseconds.
 CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::string& words,
-                                    double seconds);
+                                    double seconds, int most = 1000);
 
 /// What `guardbit` with these words prints, standard error included, on a terminal; `environment`
 /// holds NAME=VALUE.

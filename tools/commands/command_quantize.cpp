@@ -129,8 +129,7 @@ std::optional<experiments::PruningAxis> pruned_axis(const formats::Tensor& tenso
 }
 
 Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
-                   const QuantizeOptions& options, const Interruption& interruption,
-                   bool of_checkpoint = false) {
+                   const QuantizeOptions& options, bool of_checkpoint = false) {
   Quantised q;
   q.name = tensor.name;
   const std::string where =
@@ -143,8 +142,7 @@ Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
     }
   }
   q.integers = experiments::quantised(q.numbers, tensor.shape, scheme, where, options.threads,
-                                      [&] { return interruption.asked_for(); });
-  interruption.check(": nothing written");
+                                      [] { return false; });
   q.errors = experiments::errors_of(q.integers, q.given());
   if (q.pruning) q.pruned_errors = experiments::errors_of(q.integers, q.numbers);
   return q;
@@ -392,12 +390,12 @@ int run(const QuantizeOptions& options) {
   if (!options.multiply.empty() && tensors.size() != 1)
     throw Error("--multiply", "needs one tensor as A: choose it by --tensor");
   check_output(options.output);
-  const Interruption interruption;
+  std::optional<EndAtOnce> computing(std::in_place, ": nothing written");
   std::vector<Quantised> all;
   all.reserve(tensors.size());
   std::optional<Product> product;
   for (const formats::Tensor* const t : tensors)
-    all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
+    all.push_back(quantise(*t, scheme, options, of_checkpoint));
   if (!options.multiply.empty()) {
     QuantizeOptions of_b = options;
     of_b.prune = false;
@@ -406,7 +404,7 @@ int run(const QuantizeOptions& options) {
     columns.axis = 1;
     all.push_back(
         quantise(read_operand("--multiply", "b", options.multiply, formats::fp32, options.from),
-                 columns, of_b, interruption));
+                 columns, of_b));
     product = multiply(all[0], all[1], options);
   }
   std::vector<formats::Tensor> outputs;
@@ -424,7 +422,10 @@ int run(const QuantizeOptions& options) {
   metadata["quantisation"] = std::string(formats::word_of(scheme.calibrator)) + ", " +
                              std::string(formats::word_of(scheme.arithmetic)) + ", quirks " +
                              experiments::to_text(scheme.calibration.quirks);
+  computing.reset();
+  const Interruption interruption;
   formats::write_tensors(options.output, metadata, outputs);
+  interruption.check(" after the output was written");
   if (!options.json) {
     print_tables(all);
     if (!product) return 0;

@@ -33,12 +33,21 @@ void receive(int signal) {
   raise(signal);
 }
 
+const char* volatile remark_at_end = "";
+
 void end(int signal) {
   // What a progress line left is removed first.
-  constexpr std::string_view line = "\r\033[Kguardbit: interrupted\n";
-  const std::string_view shown = line.substr(isatty(STDERR_FILENO) != 0 ? 0 : line.find('g'));
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, shown.data(), shown.size());
+  constexpr std::string_view line = "\r\033[Kguardbit: interrupted";
+  for (const std::string_view shown : {line.substr(isatty(STDERR_FILENO) != 0 ? 0 : line.find('g')),
+                                       std::string_view(remark_at_end), std::string_view("\n")}) {
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, shown.data(), shown.size());
+  }
   _exit(128 + signal);
+}
+
+void (*end_with(const char* remark))(int) {
+  remark_at_end = remark;
+  return end;
 }
 
 /// A new interruption knows nothing of an earlier one's signal.
@@ -63,7 +72,7 @@ SignalHandler::~SignalHandler() {
 
 Interruption::Interruption() : handler_(fresh_receiver()) {}
 
-EndAtOnce::EndAtOnce() : handler_(end) {}
+EndAtOnce::EndAtOnce(const char* remark) : handler_(end_with(remark)) {}
 
 bool Interruption::asked_for() const { return received != 0; }
 

@@ -45,10 +45,11 @@ class Interruption {
 };
 
 /// While it lives, Ctrl-C or SIGTERM ends the program at once, with the usual line and status: for
-/// commands that write no files.
+/// commands that write no files, and others while they write none. `remark` is a literal, as of
+/// Interrupted.
 class EndAtOnce {
  public:
-  EndAtOnce();
+  explicit EndAtOnce(const char* remark = "");
 
  private:
   SignalHandler handler_;
