@@ -90,7 +90,7 @@ TensorStreams open_tensors(const std::string& path, const FormatOverrides& overr
     case Container::npy: return in_memory({{}, {read_npy(file, overrides)}});
     case Container::npz: return open_npz(file, overrides);
     case Container::torch: return open_torch(file, overrides);
-    case Container::hdf5: return open_hdf5(openable_path(path), overrides);
+    case Container::hdf5: return open_hdf5(file, overrides);
     case Container::unknown: break;
   }
   throw Error(printable(path), "not a file of tensors", extension_names(false));

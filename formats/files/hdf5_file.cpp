@@ -1,7 +1,5 @@
 #include "formats/files/hdf5_file.hpp"
 
-#include <filesystem>
-
 #include "formats/files/hdf5_library.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/support/error.hpp"
@@ -39,13 +37,28 @@ constexpr unsigned read_only = 0;
 struct OpenFile {
   const Hdf5Library& h5;
   std::string where;
+  std::size_t size;
   Hdf5Handle file;
 
-  OpenFile(const std::string& path)
-      : h5(Hdf5Library::of(printable(path))),
-        where(printable(path)),
-        file(h5.open_file(path.c_str(), read_only, H5P_DEFAULT), h5.close_file) {
+  explicit OpenFile(const MappedFile& mapped)
+      : h5(Hdf5Library::of(printable(mapped.path))),
+        where(printable(mapped.path)),
+        size(mapped.bytes.size()),
+        file(opened(h5, mapped), h5.close_file) {
     if (!file.is_open()) throw Error(where, "not an HDF5 file that libhdf5 can open");
+  }
+
+  /// The library wants a file of a name; what standard input gave has none and is copied.
+  static hid_t opened(const Hdf5Library& h5, const MappedFile& mapped) {
+    if (mapped.path != "-") return h5.open_file(mapped.path.c_str(), read_only, H5P_DEFAULT);
+    constexpr std::size_t growth = 65536;
+    const Hdf5Handle access(h5.create_properties(h5.file_access), h5.close_properties);
+    // It does not write to what it is given, but takes no constant.
+    void* const image = const_cast<std::byte*>(mapped.bytes.data());
+    if (h5.set_in_memory(access.get(), growth, 0) < 0 ||
+        h5.set_image(access.get(), image, mapped.bytes.size()) < 0)
+      return -1;
+    return h5.open_file("standard input", read_only, access.get());
   }
 
   Hdf5Handle dataset(const std::string& name) const {
@@ -284,10 +297,9 @@ constexpr const char* crash = "so damaged that libhdf5 crashes on it, or does no
 /// It may think that long about a list of datasets, or about a window of data.
 constexpr unsigned seconds = 60;
 
-TensorStreams open_unguarded(const std::string& path, const FormatOverrides& overrides) {
-  const auto open = std::make_shared<const OpenFile>(path);
-  std::uint64_t bytes_left =
-      largest_unpacked(static_cast<std::size_t>(std::filesystem::file_size(path)));
+TensorStreams open_unguarded(const MappedFile& file, const FormatOverrides& overrides) {
+  const auto open = std::make_shared<const OpenFile>(file);
+  std::uint64_t bytes_left = largest_unpacked(open->size);
   TensorStreams streams{numbers_of_root(*open), {}, {}};
   std::vector<NpyArray> arrays;
   for (const std::string& name : names_of_datasets(*open)) {
@@ -321,19 +333,19 @@ TensorStreams open_unguarded(const std::string& path, const FormatOverrides& ove
 
 }  // namespace
 
-TensorStreams open_hdf5(const std::string& path, const FormatOverrides& overrides) {
+TensorStreams open_hdf5(const MappedFile& file, const FormatOverrides& overrides) {
   // libhdf5 (1.10 to 1.14 at least) frees and follows what damaged files make of its tables. A
   // child goes first: it is a copy of this process, so what it survives is survived here. Data are
   // read by children too.
-  run_in_child(printable(path), crash, seconds,
-               [&](const BytesVisitor&) { open_unguarded(path, overrides); }, {});
-  return open_unguarded(path, overrides);
+  run_in_child(printable(file.path), crash, seconds,
+               [&](const BytesVisitor&) { open_unguarded(file, overrides); }, {});
+  return open_unguarded(file, overrides);
 }
 
 #else
 
-TensorStreams open_hdf5(const std::string& path, const FormatOverrides&) {
-  throw Error(printable(path),
+TensorStreams open_hdf5(const MappedFile& file, const FormatOverrides&) {
+  throw Error(printable(file.path),
               "HDF5 files are not read by this build: install libhdf5-dev and build again");
 }
 

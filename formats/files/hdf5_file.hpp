@@ -1,7 +1,9 @@
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <span>
 
+#include "formats/files/mapped_file.hpp"
 #include "formats/files/tensor_file.hpp"
 #include "formats/files/tensor_stream.hpp"
 
@@ -15,6 +17,6 @@ bool is_hdf5(std::span<const std::byte> bytes);
 /// words need a format, as in .npz files. Nothing outside the file is followed, no filter plugins
 /// are loaded. Error for damaged files, for datasets that announce more than largest_unpacked(),
 /// and where the program was built without HDF5 or libhdf5 is not installed.
-TensorStreams open_hdf5(const std::string& path, const FormatOverrides& overrides = {});
+TensorStreams open_hdf5(const MappedFile& file, const FormatOverrides& overrides = {});
 
 }  // namespace guardbit::formats

@@ -33,6 +33,9 @@ Hdf5Library load(const std::string& where) {
   function(h5.set_plugins, "H5PLset_loading_state");
   function(h5.open_file, "H5Fopen");
   function(h5.close_file, "H5Fclose");
+  function(h5.create_properties, "H5Pcreate");
+  function(h5.set_in_memory, "H5Pset_fapl_core");
+  function(h5.set_image, "H5Pset_file_image");
   function(h5.visit, "H5Ovisit1");
   function(h5.open_dataset, "H5Dopen2");
   function(h5.close_dataset, "H5Dclose");
@@ -67,6 +70,7 @@ Hdf5Library load(const std::string& where) {
   function(h5.read_attribute, "H5Aread");
   function(h5.close_attribute, "H5Aclose");
   if (h5.open() < 0) throw Error(where, "libhdf5 does not start");
+  h5.file_access = *static_cast<hid_t*>(symbol("H5P_CLS_FILE_ACCESS_ID_g"));
   h5.native_double = *static_cast<hid_t*>(symbol("H5T_NATIVE_DOUBLE_g"));
   // Errors are reported here, and a file does not choose code that is loaded.
   h5.set_error_printing(H5E_DEFAULT, nullptr, nullptr);

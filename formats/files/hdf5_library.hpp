@@ -17,6 +17,9 @@ struct Hdf5Library {
   decltype(&::H5PLset_loading_state) set_plugins;
   decltype(&::H5Fopen) open_file;
   decltype(&::H5Fclose) close_file;
+  decltype(&::H5Pcreate) create_properties;
+  decltype(&::H5Pset_fapl_core) set_in_memory;
+  decltype(&::H5Pset_file_image) set_image;
   decltype(&::H5Ovisit1) visit;
   decltype(&::H5Dopen2) open_dataset;
   decltype(&::H5Dclose) close_dataset;
@@ -50,7 +53,7 @@ struct Hdf5Library {
   decltype(&::H5Aget_type) type_of_attribute;
   decltype(&::H5Aread) read_attribute;
   decltype(&::H5Aclose) close_attribute;
-  hid_t native_double;
+  hid_t native_double, file_access;
 
   /// The library of this process. Error of `where` when it is not installed.
   static const Hdf5Library& of(const std::string& where);

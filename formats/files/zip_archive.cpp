@@ -16,7 +16,11 @@ namespace {
 constexpr std::uint64_t deflate_ratio = 1032;
 
 [[noreturn]] void refuse(const std::string& where, zip_error_t* error) {
-  throw Error(where, "unreadable: " + printable(zip_error_strerror(error)));
+  switch (zip_error_code_zip(error)) {
+    case ZIP_ER_ZLIB: throw Error(where, "its packed data are damaged");
+    case ZIP_ER_EOF: throw Error(where, "its data end too early");
+    default: throw Error(where, "unreadable: " + printable(zip_error_strerror(error)));
+  }
 }
 
 zip_t* opened(const std::string& where, std::span<const std::byte> bytes, std::string_view kind) {

@@ -251,6 +251,10 @@ TEST_CASE("scaler replay: logs of wandb, Megatron-LM and TensorBoard") {
   }
   tests::write_text(events, bytes);
   CHECK(changes(replay(events, rules)) == expected);
+  // A folder with one such file stands for it.
+  const TemporaryFolder board;
+  tests::write_text(board.path("events.out.tfevents.1.host"), bytes);
+  CHECK(changes(replay(board.path(""), rules)) == expected);
   bytes[bytes.size() - 10] = static_cast<char>(bytes[bytes.size() - 10] ^ 1);
   tests::write_text(events, bytes);
   const CommandResult damaged = run_command({"scaler", "replay", events});
@@ -291,6 +295,11 @@ TEST_CASE("scaler replay: nonsense is one line") {
     CHECK(is_one_error_line(result.error));
     CHECK(holds(result.error, spelling.name));
   }
+  tests::write_text(
+      folder.path("ranks.csv"),
+      "step,rank,loss,scale,found_inf\n0,0,3,65536,0\n0,1,3,65536,0\n1,0,3,65536,0\n");
+  CHECK(holds(run_command({"scaler", "replay", folder.path("ranks.csv")}).error,
+              "row 2: step 0 comes again: if several ranks wrote the log, keep the rows of one\n"));
   tests::write_text(folder.path("good.json"), spellings[0].text);
   const std::vector<std::vector<std::string>> words = {
       {"--preset", "torch"},

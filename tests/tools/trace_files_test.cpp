@@ -108,6 +108,12 @@ TEST_CASE("trace: HDF5 datasets are read as NumPy wrote them", "[tool]") {
   CHECK(document["skipped"].size() == 2);
 
   const TemporaryFolder folder;
+  // Standard input gives the same.
+  const CommandResult piped =
+      run_shell(folder, "guardbit trace - --json < '" +
+                            std::filesystem::absolute(traces + "datasets.h5").string() + "'");
+  CHECK(piped.error.empty());
+  CHECK(json::parse(piped.out)["tensors"][3]["exact_sum_abs"] == plain["exact_sum_abs"]);
   const std::string whole = tests::read_text(traces + "datasets.h5");
   tests::write_text(folder.path("half.h5"), whole.substr(0, whole.size() / 2));
   tests::write_text(folder.path("none.h5"), "");

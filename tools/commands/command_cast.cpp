@@ -82,7 +82,7 @@ int run(const CastOptions& options) {
 void add_cast(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("cast", "Convert arrays from one format to another");
   const auto options = std::make_shared<CastOptions>();
-  command->add_option("IN", options->input, "A .safetensors, .npy or .npz file")
+  command->add_option("IN", options->input, "A file of tensors: " + formats::tensor_extensions())
       ->type_name("FILE")
       ->required();
   command

@@ -65,13 +65,14 @@ int print_all(const ScalerOptions& options, const std::vector<Replay>& replays) 
 
 int run_replay(const CLI::App& command, const ScalerOptions& options) {
   options.plot.require_valid();
-  if (is_log(options.words.front())) {
+  const std::string log = log_file(options.words.front());
+  if (is_log(log)) {
     refuse_unread(command, {"--from", "--format"}, "of a trace");
     if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
     if (options.compare)
       throw formats::Error("--compare",
                            "a log says what overflowed at its own scales only; give a trace");
-    return print(options, replay_of_log(options.words.front(), options.how));
+    return print(options, replay_of_log(log, options.how));
   }
   if (options.compare) return print_all(options, replays_of_trace(options.words, options.how));
   return print(options, replay_of_trace(options.words, options.how));
@@ -155,7 +156,7 @@ void add_scaler(CLI::App& app, int& status) {
   replay
       ->add_option(
           "LOG", options->words,
-          "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, overflow, scale after, or of the scale alone, as wandb exports it; what Megatron-LM prints; an event file of TensorBoard; or a trace, as 'guardbit trace' reads it")
+          "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, overflow, scale after, or of the scale alone, as wandb exports it; what Megatron-LM prints; an event file of TensorBoard, or a folder with one; or a trace, as 'guardbit trace' reads it")
       ->type_name("FILE")
       ->required();
   replay->add_option("--mode", options->how.mode, "Which run of a log that holds several")

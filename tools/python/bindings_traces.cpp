@@ -96,11 +96,14 @@ Report report_of(const std::vector<tools::Replay>& replays, bool is_one) {
 /// Of a log, or of a trace; `all`: by every preset.
 Report replay(const Source& source, const tools::ReplaySettings& settings, bool all) {
   return interruptibly([&](const Stop&) {
-    if (source.arrays.empty() && source.words.size() == 1 && tools::is_log(source.words.front())) {
+    const std::string log = source.arrays.empty() && source.words.size() == 1
+                                ? tools::log_file(source.words.front())
+                                : std::string();
+    if (!log.empty() && tools::is_log(log)) {
       if (all)
         throw formats::Error("replay",
                              "a log says what overflowed at its own scales only; give a trace");
-      return report_of({tools::replay_of_log(source.words.front(), settings)}, true);
+      return report_of({tools::replay_of_log(log, settings)}, true);
     }
     return source.with_words([&](const std::vector<std::string>& words) {
       return all ? report_of(tools::replays_of_trace(words, settings), false)

@@ -51,6 +51,16 @@ bool is_log(const std::string& word) {
          });
 }
 
+std::string log_file(const std::string& word) {
+  std::error_code error;
+  std::vector<std::string> events;
+  for (std::filesystem::directory_iterator file(word, error), end; !error && file != end;
+       file.increment(error))
+    if (file->path().filename().string().find("tfevents") != std::string::npos)
+      events.push_back(file->path().string());
+  return events.size() == 1 ? events.front() : word;
+}
+
 namespace {
 
 /// A number, or a power of two as 2^16.

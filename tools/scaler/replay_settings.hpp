@@ -33,6 +33,8 @@ std::string preset_names();
 
 /// A log by its name, or a file of text: traces are none.
 bool is_log(const std::string& word);
+/// The word itself; of a folder with one file of TensorBoard's events, that file.
+std::string log_file(const std::string& word);
 
 /// The scaler's steps over a log, over the gradients of a trace, over a pattern of overflows.
 /// formats::Error for what cannot be read or set.

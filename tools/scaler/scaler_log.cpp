@@ -220,6 +220,13 @@ class RowReader {
 
 namespace {
 
+std::string out_of_order(std::uint64_t before, std::uint64_t step) {
+  const std::string name = "step " + std::to_string(step);
+  if (step == before)
+    return name + " comes again: if several ranks wrote the log, keep the rows of one";
+  return name + " does not come after step " + std::to_string(before);
+}
+
 /// Marks as the steps between them. `first_step`: of those that lead to a mark, counted from the
 /// mark before.
 ScalerLog log_of_marks(const std::string& file, const std::vector<ScaleMark>& marks,
@@ -239,9 +246,7 @@ ScalerLog log_of_marks(const std::string& file, const std::vector<ScaleMark>& ma
     const ScaleMark &from = marks[m - 1], &to = marks[m];
     if (std::signbit(from.scale) || std::signbit(to.scale))
       refuse(std::signbit(from.scale) ? m - 1 : m, "the scale is below zero");
-    if (to.step <= from.step)
-      refuse(m, "step " + std::to_string(to.step) + " does not come after step " +
-                    std::to_string(from.step));
+    if (to.step <= from.step) refuse(m, out_of_order(from.step, to.step));
     const std::uint64_t steps = to.step - from.step;
     if (steps > longest - log.rows.size())
       refuse(m, "more than " + std::to_string(longest) + " steps");
@@ -325,8 +330,7 @@ ScalerLog read_scaler_log(const std::string& file, const std::string& run,
   for (std::size_t i = 0; i < candidate.rows.size(); ++i) {
     ScalerLogRow row = reader(i);
     if (!log.rows.empty() && row.step <= log.rows.back().step)
-      reader.refuse(i, "step " + std::to_string(row.step) + " does not come after step " +
-                           std::to_string(log.rows.back().step));
+      reader.refuse(i, out_of_order(log.rows.back().step, row.step));
     if (log.overflow_inferred) {
       if (!row.scale_after) reader.refuse(i, "no overflow and no scale after");
       row.overflow = *row.scale_after < row.scale;

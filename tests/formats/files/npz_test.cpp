@@ -121,6 +121,13 @@ TEST_CASE("hostile .npz archives are refused with the entry and the reason") {
   flipped[good.find("PK\x03\x04", 10) - 1] ^= 1;  // the last byte of the first array
   CHECK(contains(message(flipped), "entry 'aa.npy': unreadable: CRC"));
 
+  // DEFLATE has no block of type 3.
+  std::string damaged = packed;
+  const std::size_t name_size = std::string("aa.npy").size(),
+                    extra_size = static_cast<unsigned char>(damaged[28]);
+  damaged[30 + name_size + extra_size] = '\xff';
+  CHECK(contains(message(damaged), "entry 'aa.npy': its packed data are damaged"));
+
   // Both records claim the bytes of one entry, each nearly the whole file.
   std::string shared = with_field(good, 1, offset_at, four(0));
   for (const int index : {0, 1}) {
