@@ -58,6 +58,11 @@ TEST_CASE("completion: commands, options and closed lists of values") {
     CHECK(completions(folder, "guardbit scaler replay x --preset py", by_words) ==
           Words{"pytorch"});
     CHECK(completions(folder, "guardbit recipe compare --layout r", by_words) == Words{"rows"});
+    CHECK(completions(folder, "guardbit recipe compare --recipes mxfp8_e4m3", by_words).size() > 1);
+    CHECK(completions(folder, "guardbit explain --activation gelu_t", by_words) ==
+          Words{"gelu_tanh"});
+    CHECK(has(completions(folder, "guardbit help ", by_words), "verify"));
+    CHECK(completions(folder, "guardbit man expl", by_words) == Words{"explain"});
   }
   CHECK(completions(folder, "guardbit show 1 --format=e4") == Words{"e4m3", "e4m3fnuz"});
 }

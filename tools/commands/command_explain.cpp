@@ -282,8 +282,8 @@ void add_explain(CLI::App& app, int& status) {
   command->add_option("--alpha", options->asked.alpha,
                       "D = alpha * A * B + beta * C (default 1, or the capture's)");
   command->add_option("--beta", options->asked.beta, "Default 1 with --c, or the capture's");
-  command->add_option("--activation", options->asked.activation,
-                      "What D went through: " + formats::list_of_words<emulator::Activation>());
+  command->add_option("--activation", options->asked.activation, "What D went through")
+      ->type_name(type_of_words<emulator::Activation>());
   command->add_flag("--tf32", options->asked.tf32, "FP32 operands were multiplied in TF32 mode");
   command
       ->add_option("--max-plans", options->settings.most_plans,

@@ -7,6 +7,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/functions/function_catalogue.hpp"
+#include "experiments/scaling/recipes.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/block_format.hpp"
 #include "formats/conversion/converters.hpp"
@@ -70,6 +71,8 @@ std::string named_words(const std::string& command, const std::string& name) {
     return words_of(experiments::suite(), [](const auto& experiment) { return experiment.name; });
   if (name == "NAME" && command == "function")
     return words_of(emulator::function_catalogue(), [](const auto& entry) { return entry.name; });
+  if (name == "--recipes")
+    return words_of(experiments::known_recipes({}), [](const auto& recipe) { return recipe.name; });
   if (name == "CAPTURE") return std::string(file_words);
   if (name == "INSTRUCTION" || (command == "list" && name == "NAME"))
     return std::string(instruction_names);
@@ -99,6 +102,9 @@ std::string instruction_words() {
 }
 
 std::string value_words(const CLI::App& command, const CLI::Option& option) {
+  if (option.get_name() == "COMMAND" && command.get_parent() != nullptr)
+    return words_of(commands_below(*command.get_parent()),
+                    [](const CLI::App* below) { return below->get_name(); });
   const std::string words = typed_words(command.get_name(), option.get_type_name());
   return words.empty() ? named_words(command.get_name(), option.get_name()) : words;
 }
