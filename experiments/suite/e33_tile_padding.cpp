@@ -56,7 +56,7 @@ Outcome run(Run& run) {
   run.announce(s.words("unit").size() * lengths.size());
   Outcome outcome;
   outcome.figure = {"E33: zeros before K, up to a multiple of the tile", "K (products in each sum)",
-                    "outputs whose bits change (%)"};
+                    "outputs whose bits change (%)", true};
   for (const UnitUnderTest& unit : units_under_test()) {
     if (std::ranges::find(s.words("unit"), unit.name) == s.words("unit").end()) continue;
     Curve curve{unit.name};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -216,6 +217,41 @@ TEST_CASE("panels of their own series have legends below them, and hidden curves
                                           "cdna1", "cdna2", "cdna3", "x86"});
   CHECK(colours.size() == names.size());
   CHECK(crowded(tools::chart(figure, {.width = 640})) == "");
+}
+
+TEST_CASE("ten formats in panels have headings, short names and one look each") {
+  std::vector<std::string> names;
+  for (const char* format :
+       {"fp16", "e4m3", "e5m2", "bf16", "e3m2", "e2m3", "e2m1", "e3m4", "e5m3", "e6m1"})
+    for (const char* loss : {", underflow", ", overflow"})
+      names.push_back(format + std::string(loss));
+  Figure figure = figure_of(names, false, false, 1, 10);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    figure.curves[i].y[0] *= 1 + 0.01 * static_cast<double>(i);
+  // Nothing overflows in the first four formats and the last two.
+  for (const std::size_t same : {3U, 5U, 7U}) figure.curves[same].y = figure.curves[1].y;
+  figure.curves[19].y = figure.curves[17].y;
+  std::vector<std::string> titles, shown;
+  std::map<std::string, std::string> colour_of;
+  for (const tools::Panel& panel : tools::panels_of(figure)) {
+    titles.push_back(panel.title);
+    for (const tools::Series& s : panel.series) {
+      shown.push_back(s.name);
+      const std::string format = s.name.substr(0, s.name.find(", "));
+      CHECK(colour_of.emplace(format, s.style.colour).first->second == s.style.colour);
+    }
+  }
+  CHECK(titles == std::vector<std::string>{"fp16 … bf16", "e3m2 … e3m4", "e5m3 … e6m1"});
+  CHECK(shown[1] == "fp16, overflow, 3 more");
+  CHECK(shown.back() == "e6m1, underflow");
+  CHECK(std::ranges::find(shown, "e5m3, e6m1, overflow") != shown.end());
+  // As the bars of the same formats, which have nothing else to be told by.
+  std::vector<Curve> bars;
+  for (std::size_t i = 0; i < names.size(); i += 2)
+    bars.push_back({names[i].substr(0, names[i].find(", "))});
+  const std::vector<tools::SeriesStyle> styles = tools::styles_of(bars);
+  for (std::size_t i = 0; i < bars.size(); ++i)
+    CHECK(colour_of.at(bars[i].name) == styles[i].colour);
 }
 
 TEST_CASE("a line that runs along others lets them show, and their marks stand around its own") {

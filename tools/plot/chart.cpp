@@ -214,7 +214,7 @@ class Frame {
   /// Those of short lines that run together lie within each other.
   void draw_marks(const Series& s, std::size_t index, std::size_t count, std::size_t above) const {
     const Curve& c = *s.curve;
-    const double more = 1.8 * static_cast<double>(std::min<std::size_t>(above, 3));
+    const double more = 1.3 * static_cast<double>(std::min<std::size_t>(above, 2));
     constexpr std::size_t most_marks = 14;
     std::size_t every = 1, first = 0;
     if (c.look != Look::points && c.x.size() > most_marks) {

@@ -36,6 +36,14 @@ Division by_letters(const std::string& name) {
 
 constexpr std::size_t most_panels = 9;
 
+/// "fp16 … bf16", of what begins the names of the first and the last series.
+std::string range_title(const Panel& panel) {
+  const auto first_part = [](const Series& s) { return s.name.substr(0, s.name.find(", ")); };
+  const std::string first = first_part(panel.series.front()),
+                    last = first_part(panel.series.back());
+  return first == last ? first : first + " … " + last;
+}
+
 /// Nothing where that leaves too many panels, or (some, with `loners`) curves that have nothing to
 /// be compared with.
 std::optional<std::vector<Panel>> divided(const Figure& figure, const Divide& divide, bool loners) {
@@ -74,7 +82,22 @@ std::vector<Panel> divided(const Figure& figure) {
     if (i % most_series == 0) panels.emplace_back();
     panels.back().series.push_back(all.series[i]);
   }
+  for (Panel& panel : panels) panel.title = range_title(panel);
   return panels;
+}
+
+/// All names, with commas between: "sm_75, sm_80". Of names in two parts, which would take much
+/// room, "e3m2, e2m3, overflow" or "e3m2, overflow, 3 more".
+std::string joined_name(const Series& s) {
+  const auto first_part = [](const std::string& name) { return name.substr(0, name.find(", ")); };
+  const std::string first = first_part(s.name), rest = s.name.substr(first.size());
+  const bool is_pair = s.equal.size() == 1 && s.equal[0] == first_part(s.equal[0]) + rest;
+  if (!rest.empty() && is_pair) return first + ", " + s.equal[0];
+  if (!rest.empty() && !s.equal.empty())
+    return s.name + ", " + std::to_string(s.equal.size()) + " more";
+  std::string text = s.name;
+  for (const std::string& name : s.equal) text += ", " + name;
+  return text;
 }
 
 /// A curve that has the points of an earlier one of its panel would hide it: the earlier one takes
@@ -89,7 +112,7 @@ void join_equal(std::vector<Series>& series) {
     if (same == joined.end()) {
       joined.push_back(s);
     } else {
-      same->others += ", " + s.name;
+      same->equal.push_back(s.name);
     }
   }
   series = std::move(joined);
@@ -120,20 +143,26 @@ std::vector<Series> legend_of(const std::vector<Panel>& panels) {
 
 std::vector<Panel> panels_of(const Figure& figure) {
   std::vector<Panel> panels = divided(figure);
-  if (legend_of(panels).size() > most_series)
-    for (Panel& panel : panels) join_equal(panel.series);
   std::vector<Series> all = legend_of(panels);
+  // Series that keep their names look the same in all panels, whether others hide them or not.
+  bool have_one_look =
+      std::ranges::all_of(all, [](const Series& s) { return s.name == s.curve->name; });
+  if (all.size() > most_series)
+    for (Panel& panel : panels) join_equal(panel.series);
+  if (std::vector<Series> joined = legend_of(panels); joined.size() <= most_series) {
+    all = std::move(joined);
+    have_one_look = true;
+  }
   std::vector<Series*> pointers;
-  const bool is_one_legend = all.size() <= most_series;
   for (Series& s : all) pointers.push_back(&s);
-  if (is_one_legend) set_styles(pointers);
+  if (have_one_look) set_styles(pointers);
   for (Panel& panel : panels) {
     pointers.clear();
     for (Series& s : panel.series) pointers.push_back(&s);
-    if (!is_one_legend) set_styles(pointers);
+    if (!have_one_look) set_styles(pointers);
     for (Series& s : panel.series) {
-      if (is_one_legend) s.style = std::ranges::find(all, s.name, &Series::name)->style;
-      s.name += std::exchange(s.others, {});
+      if (have_one_look) s.style = std::ranges::find(all, s.name, &Series::name)->style;
+      s.name = joined_name(s);
     }
   }
   return panels;

@@ -12,8 +12,8 @@ struct Series {
   /// in its panel; of curves with the same points, where there are many, all names
   std::string name;
   SeriesStyle style;
-  /// while panels are made: the names of the others, each after a comma
-  std::string others = {};
+  /// while panels are made: the names of others with the same points
+  std::vector<std::string> equal = {};
 };
 
 struct Panel {
