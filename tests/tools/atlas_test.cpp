@@ -122,6 +122,33 @@ TEST_CASE("plan names the plan by which verify --predict computes a recorded cal
   }
 }
 
+TEST_CASE("plan of a range of sizes says what it says of each size alone") {
+  const auto asked = [](const std::string& m) {
+    const CommandResult result =
+        run_command({"plan", "--call", "addmm", "--m", m, "--n", "768", "--k", "512", "--dtype",
+                     "fp32", "--layout", "NT", "--json"});
+    INFO(result.error);
+    REQUIRE(result.status == 0);
+    return json::parse(result.out);
+  };
+  const json all = asked("1:40");
+  CHECK(all["varied"] == "m");
+  CHECK(all["plans"].get<std::size_t>() > 1);
+  std::int64_t next = 1;
+  for (const json& run : all["runs"]) {
+    CHECK(run["first"] == next);
+    next = run["last"].get<std::int64_t>() + 1;
+    for (std::int64_t m = run["first"]; m < next; ++m) {
+      INFO(m);
+      const json one = asked(std::to_string(m));
+      CHECK(one["plan"]["text"] == run["plan"]);
+      CHECK(one["agree"].get<double>() >= run["agree"].get<double>());
+      CHECK((run["known"] == "nearest" || one["known"] == "rule"));
+    }
+  }
+  CHECK(next == 41);
+}
+
 TEST_CASE("the atlas refuses what it does not hold") {
   using emulator::atlas::plan_of;
   CHECK_THROWS_AS(plan_of({.m = 0}), formats::Error);

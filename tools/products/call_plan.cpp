@@ -96,6 +96,12 @@ std::optional<AskedCall> call_of(const GemmInput& input) {
   return asked;
 }
 
+nlohmann::ordered_json scope_json() {
+  return {{"library", scope.library},     {"arch", scope.arch},
+          {"framework", scope.framework}, {"driver", scope.driver},
+          {"device", scope.device},       {"multiprocessors", scope.multiprocessors}};
+}
+
 nlohmann::ordered_json to_json(const CallPlan& plan) {
   const auto& [call, answer] = plan;
   nlohmann::ordered_json j = {{"call",
@@ -111,9 +117,7 @@ nlohmann::ordered_json to_json(const CallPlan& plan) {
                               {"agree", answer.agree / 1000.0},
                               {"why", answer.why}};
   j["plan"] = answer.known != Known::unknown ? to_json(answer.plan) : nlohmann::ordered_json();
-  j["holds_for"] = {{"library", scope.library},     {"arch", scope.arch},
-                    {"framework", scope.framework}, {"driver", scope.driver},
-                    {"device", scope.device},       {"multiprocessors", scope.multiprocessors}};
+  j["holds_for"] = scope_json();
   return j;
 }
 

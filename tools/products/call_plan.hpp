@@ -37,6 +37,8 @@ CallPlan plan_of_call(const AskedCall& asked);
 /// atlas holds no such calls (8-bit formats, C, scales, sparse A).
 std::optional<AskedCall> call_of(const GemmInput& input);
 
+/// For what the atlas holds.
+nlohmann::ordered_json scope_json();
 nlohmann::ordered_json to_json(const CallPlan& plan);
 void print(std::ostream& out, const CallPlan& plan);
 

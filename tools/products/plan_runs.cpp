@@ -1,0 +1,148 @@
+#include "tools/products/plan_runs.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "emulator/gemm/plan.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
+#include "tools/console/columns.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using emulator::atlas::Known;
+using emulator::atlas::StridedCall;
+
+constexpr std::int64_t most_sizes = 1'000'000;
+
+std::int64_t& size_of(StridedCall& call, char varied) {
+  return varied == 'm' ? call.m : varied == 'n' ? call.n : call.k;
+}
+
+bool read_size(std::string_view text, std::int64_t& size) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void add(std::vector<PlanRun>& runs, std::int64_t size, const emulator::atlas::Answer& answer) {
+  PlanRun run{size, size, {}, answer.known, answer.agree};
+  if (answer.known != Known::unknown) run.plan = emulator::to_text(answer.plan);
+  if (runs.empty() || runs.back().plan != run.plan) {
+    runs.push_back(std::move(run));
+    return;
+  }
+  PlanRun& last = runs.back();
+  last.last = size;
+  last.known = std::max(last.known, run.known);
+  last.agree = std::min(last.agree, run.agree);
+}
+
+std::string sizes_text(const PlanRun& run) {
+  const std::string first = std::to_string(run.first);
+  return run.first == run.last ? first : first + ":" + std::to_string(run.last);
+}
+
+const Columns<PlanRun>& columns() {
+  using R = PlanRun;
+  static const Columns<R> columns = {
+      {"first", "", Side::none, [](const R& r) { return r.first; }},
+      {"last", "", Side::none, [](const R& r) { return r.last; }},
+      {"", "sizes", Side::left, sizes_text},
+      {"known", "known", Side::left, [](const R& r) { return formats::word_of(r.known); }},
+      {"agree", "agree", Side::right, [](const R& r) { return r.agree / 1000.0; }},
+      {"plan", "plan", Side::left,
+       [](const R& r) {
+         return r.plan.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(r.plan);
+       },
+       [](const R& r) { return r.plan.empty() ? "none" : r.plan; }}};
+  return columns;
+}
+
+}  // namespace
+
+SizeRange parse_size_range(std::string_view text, std::string_view where) {
+  const std::size_t colon = text.find(':');
+  SizeRange range;
+  const bool is_first = read_size(text.substr(0, colon), range.first);
+  range.last = range.first;
+  const bool is_last =
+      colon == std::string_view::npos || read_size(text.substr(colon + 1), range.last);
+  if (!is_first || !is_last || range.last < range.first)
+    throw formats::Error(std::string(where), formats::in_quotes(text) + " is no size",
+                         "a number, or FIRST:LAST with FIRST <= LAST");
+  if (range.last - range.first >= most_sizes)
+    throw formats::Error(std::string(where), formats::in_quotes(text) + " has too many sizes",
+                         "a million at most");
+  return range;
+}
+
+bool PlanRuns::are_known() const {
+  return std::ranges::none_of(runs, [](const PlanRun& run) { return run.known == Known::unknown; });
+}
+
+std::size_t PlanRuns::plans() const {
+  std::set<std::string> different;
+  for (const PlanRun& run : runs) different.insert(run.plan);
+  different.erase("");
+  return different.size();
+}
+
+PlanRuns plans_of_sizes(const AskedCall& asked, char varied, const SizeRange& range) {
+  if (!asked.call.a_stride.empty() || !asked.call.b_stride.empty())
+    throw formats::Error("plan", "a range of sizes goes with --layout, not with strides");
+  if (!asked.book.empty())
+    throw formats::Error("plan", "a range of sizes goes without --book, which has single calls");
+  AskedCall one = asked;
+  PlanRuns result{asked.call, varied, {}};
+  size_of(result.call, varied) = range.first;
+  for (std::int64_t size = range.first; size <= range.last; ++size) {
+    size_of(one.call, varied) = size;
+    add(result.runs, size, plan_of_call(one).answer);
+  }
+  return result;
+}
+
+nlohmann::ordered_json to_json(const PlanRuns& runs) {
+  const StridedCall& call = runs.call;
+  nlohmann::ordered_json j = {{"call",
+                               {{"op", call.op},
+                                {"m", call.m},
+                                {"n", call.n},
+                                {"k", call.k},
+                                {"batch", call.batch},
+                                {"dtype", call.numbers}}},
+                              {"varied", std::string(1, runs.varied)},
+                              {"first", runs.runs.front().first},
+                              {"last", runs.runs.back().last}};
+  j["call"].erase(std::string(1, runs.varied));
+  j["plans"] = runs.plans();
+  j["runs"] = columns().json_list(runs.runs);
+  j["holds_for"] = scope_json();
+  return j;
+}
+
+void print(std::ostream& out, const PlanRuns& runs) {
+  const StridedCall& call = runs.call;
+  const auto size = [&](char name, std::int64_t value) {
+    return name == runs.varied ? std::string(1, name) : std::to_string(value);
+  };
+  out << call.op << ' ';
+  if (call.batch != 1) out << call.batch << " x ";
+  out << size('m', call.m) << " x " << size('n', call.n) << " x " << size('k', call.k) << ", "
+      << call.numbers << ", " << runs.varied << " = " << runs.runs.front().first << " to "
+      << runs.runs.back().last << "\n\n";
+  columns().table(runs.runs).print(out);
+  out << '\n' << runs.plans() << (runs.plans() == 1 ? " plan" : " plans");
+  if (runs.varied != 'k')
+    out << "; a " << (runs.varied == 'm' ? "row" : "column")
+        << " of D has the same bits where the plan is the same";
+  out << ".\nfor    " << AskedCall{}.like << ": " << describe(emulator::atlas::scope) << '\n';
+}
+
+}  // namespace guardbit::tools
