@@ -196,8 +196,9 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     ("torch.zeros(3, device='cuda').index_add_(0, torch.tensor([1, 1], device='cuda'), torch.ones(2, device='cuda'))", "aten.index_add_.default"),
     ("torch.zeros(3, dtype=torch.complex64, device='cuda').exp()", "aten.exp.default"), ("torch.nn.DataParallel(torch.nn.Linear(1, 1))", "torch.nn.DataParallel"),
     ("torch.rand(3, 3, device='cuda').mode(0)", "aten.mode.default"),
-    ("x = torch.ones(1, 1, 4, 8, dtype=torch.half, device='cuda')\nm = torch.ones(4, 4, dtype=torch.bool, device='cuda')\n"
-     "torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m, dropout_p=0.5)", "aten._scaled_dot_product_cudnn_attention.default"),
+    ("q, k = (torch.ones(1, 1, n, 64, dtype=torch.half, device='cuda') for n in (1, 600))\n"
+     "torch.nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=torch.ones(1, 600, dtype=torch.bool, device='cuda'))",
+     "aten._scaled_dot_product_cudnn_attention.default"),
     ("n = torch.nn.BatchNorm1d(3).cuda()\nx = torch.randn(8, 3, device='cuda').requires_grad_()\ntorch.cat([n(x), n(x)], 1).square().sum().backward()",
      "aten.native_batch_norm_backward.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
