@@ -246,6 +246,15 @@ Diagnosis Comparer::run() {
         "differences all over: the order or precision of the sums is none that was tried");
     return result;
   }
+  const bool are_infinite = std::all_of(failed.begin(), failed.end(), [&](std::int64_t at) {
+    return !std::isfinite(scalar::decoded(computed_.format, computed_[at]));
+  });
+  if (are_infinite && result.largest_distance == 0) {
+    result.findings.emplace_back(
+        "NaNs and infinities in each other's place, as sums that overflow in another order give "
+        "them");
+    return result;
+  }
   if (result.nans == 0 && result.largest_distance == 0) {
     result.findings.emplace_back(
         "zeros with the other sign, as another order of the sums gives them");

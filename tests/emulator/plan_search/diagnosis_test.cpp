@@ -249,6 +249,15 @@ TEST_CASE("tiles at an edge whose sums were added in another order are no bug") 
          "are not full");
     CHECK(!put_rows(0, 96).looks_like_bug);
   }
+  SECTION("NaNs in the place of infinities") {
+    Damaged y;
+    y.capture.problem.a.set(200 * 5, formats::infinity_code(formats::fp16));
+    y.capture.d = execute(y.plan, y.capture.problem);
+    for (const std::int64_t j : {3, 4, 70}) y.put(5, j, 0x7fffffff);
+    const emulator::Diagnosis diagnosis = diagnose(y.capture, y.plan, 1);
+    CHECK(!diagnosis.looks_like_bug);
+    says(diagnosis.findings.front(), "as sums that overflow in another order give them");
+  }
   SECTION("a few elements few ulp off") {
     for (const std::int64_t j : {40, 41, 42}) x.put(32, j, x.capture.d(0, 32, j) ^ 2);
     const emulator::Diagnosis diagnosis = diagnose(x.capture, x.plan, 1);
