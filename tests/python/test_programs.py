@@ -27,9 +27,8 @@ RECORDED = {
     "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py",
     "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
 }
-# Some of their products have another plan than one chain, or are convolutions whose plan nothing tells.
-WITHOUT_PLANS = {"cnn_fp16", "gpt_math_fp32", "vit_bf16", "vit_fp16", "lstm_fp32", "lstm_fp16", "lstm_bf16", "gru_fp32", "recommender_fp32", "encoder_fp32",
-                 "encoder_fp16", "encoder_bf16", "policy", "unet_bf16", "unet_fp16"}
+# Some of their products have another plan than the atlas says, or are convolutions whose plan nothing tells.
+WITHOUT_PLANS = {"cnn_fp16", "lstm_fp16", "lstm_bf16", "policy", "unet_bf16", "unet_fp16"}
 NEEDS = {"generate.py": "transformers", "vit.py": "torchvision"}
 
 
