@@ -31,7 +31,6 @@ namespace guardbit::tools {
 namespace {
 
 using emulator::CodeMatrix;
-using emulator::GemmPlan;
 using emulator::GemmProblem;
 using formats::Error;
 

@@ -154,6 +154,7 @@ std::vector<Panel> panels_of(const Figure& figure) {
     have_one_look = true;
   }
   std::vector<Series*> pointers;
+  pointers.reserve(all.size());
   for (Series& s : all) pointers.push_back(&s);
   if (have_one_look) set_styles(pointers);
   for (Panel& panel : panels) {
