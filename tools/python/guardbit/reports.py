@@ -282,8 +282,9 @@ def probe(
 
 
 class CallPlan(Report):
-    """What `plan` answered. `known`: recorded, rule, nearest or unknown; `why`; `plan`: a record of its keys, the line itself
-    as `plan.text`, or None where it is unknown; `holds_for`: library, driver and machine."""
+    """What `plan` answered. `known`: recorded, rule, nearest or unknown; `agree`: at least this share of the recorded calls like
+    it has the plan, 0 to 1; `why`; `plan`: a record of its keys, the line itself as `plan.text`, or None where it is unknown;
+    `holds_for`: library, driver and machine."""
 
     @property
     def text(self) -> str | None:
