@@ -20,6 +20,16 @@ struct CoefficientLookup;
 template <class Isa>
 struct VectorUnit;
 
+/// The same words. Clang 14 would join (x & a) | (y & b) and a selection that follows to one masked
+/// vpternlogd, of which it takes the operands in a wrong order.
+template <class Words>
+[[gnu::always_inline]] inline Words kept_apart(Words x) {
+#if defined(__clang__) && defined(__x86_64__)
+  asm("" : "+x"(x));
+#endif
+  return x;
+}
+
 /// Truth values of a vector's lanes.
 template <class Isa>
 struct VectorMask {
@@ -166,7 +176,8 @@ class VectorNumber {
     return of(bits(x) & ~mufu::sign_bit);
   }
   [[gnu::always_inline]] friend VectorNumber copysign(VectorNumber magnitude, VectorNumber sign) {
-    return of((bits(magnitude) & ~mufu::sign_bit) | (bits(sign) & mufu::sign_bit));
+    const Word word = (bits(magnitude) & ~mufu::sign_bit) | (bits(sign) & mufu::sign_bit);
+    return of(Word(kept_apart(word.words)));
   }
   [[gnu::always_inline]] friend VectorNumber flushed(VectorNumber x) {
     return select(abs(x) < 0x1p-126F, of(bits(x) & mufu::sign_bit), x);

@@ -33,8 +33,8 @@ void for_each_function(const Check& check) {
   }
 }
 
-/// Larger by what the host's mathematical libraries differ in.
-bool is_above(double ulp, double listed) { return ulp > listed * (1 + 1e-5) + 1e-5; }
+/// The largest error that is no larger but by what the host's mathematical libraries differ in.
+double most(double listed) { return listed * (1 + 1e-5) + 1e-5; }
 
 TEST_CASE("every function has its largest error, but where doubles are no judge") {
   std::size_t listed = 0;
@@ -70,7 +70,9 @@ TEST_CASE("no input has a larger error than the listed one, in part") {
     if (bits > 32) return;
     if (function.operands == 1) {
       const std::uint64_t stride = bits == 16 ? 1 : emulator::error_stride * 509;
-      CHECK(!is_above(emulator::function_errors(function, stride).largest, error->ulp));
+      const emulator::FunctionErrors errors = emulator::function_errors(function, stride);
+      INFO("of " << std::hex << errors.largest_at);
+      CHECK(errors.largest <= most(error->ulp));
       return;
     }
     constexpr std::uint64_t count = 4096, stride = emulator::drawn_error_inputs / count - 1;
@@ -80,7 +82,7 @@ TEST_CASE("no input has a larger error than the listed one, in part") {
       const auto found = emulator::counted_error(function, codes, function.reference(codes)[0]);
       if (found) largest = std::max(largest, std::abs(*found));
     }
-    CHECK(!is_above(largest, error->ulp));
+    CHECK(largest <= most(error->ulp));
   });
 }
 
