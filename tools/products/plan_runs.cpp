@@ -19,7 +19,7 @@ namespace {
 using emulator::atlas::Known;
 using emulator::atlas::StridedCall;
 
-constexpr std::int64_t most_sizes = 1'000'000;
+constexpr std::uint64_t most_sizes = 1'000'000;
 
 std::int64_t& size_of(StridedCall& call, char varied) {
   return varied == 'm' ? call.m : varied == 'n' ? call.n : call.k;
@@ -76,7 +76,10 @@ SizeRange parse_size_range(std::string_view text, std::string_view where) {
   if (!is_first || !is_last || range.last < range.first)
     throw formats::Error(std::string(where), formats::in_quotes(text) + " is no size",
                          "a number, or FIRST:LAST with FIRST <= LAST");
-  if (range.last - range.first >= most_sizes)
+  // Without signs: the difference of any two numbers fits.
+  const auto sizes =
+      static_cast<std::uint64_t>(range.last) - static_cast<std::uint64_t>(range.first);
+  if (sizes >= most_sizes)
     throw formats::Error(std::string(where), formats::in_quotes(text) + " has too many sizes",
                          "a million at most");
   return range;
