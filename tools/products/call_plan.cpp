@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "emulator/replay/plan_book.hpp"
 #include "emulator/replay/product_shape.hpp"
@@ -102,17 +103,17 @@ nlohmann::ordered_json scope_json() {
           {"device", scope.device},       {"multiprocessors", scope.multiprocessors}};
 }
 
+nlohmann::ordered_json sizes_json(const emulator::atlas::StridedCall& call) {
+  return {{"op", call.op}, {"m", call.m},         {"n", call.n},
+          {"k", call.k},   {"batch", call.batch}, {"dtype", call.numbers}};
+}
+
 nlohmann::ordered_json to_json(const CallPlan& plan) {
   const auto& [call, answer] = plan;
-  nlohmann::ordered_json j = {{"call",
-                               {{"op", call.op},
-                                {"m", call.m},
-                                {"n", call.n},
-                                {"k", call.k},
-                                {"batch", call.batch},
-                                {"dtype", call.numbers},
-                                {"a_stride", call.a_stride},
-                                {"b_stride", call.b_stride}}},
+  nlohmann::ordered_json asked = sizes_json(call);
+  asked["a_stride"] = call.a_stride;
+  asked["b_stride"] = call.b_stride;
+  nlohmann::ordered_json j = {{"call", std::move(asked)},
                               {"known", formats::word_of(answer.known)},
                               {"agree", answer.agree / 1000.0},
                               {"why", answer.why}};

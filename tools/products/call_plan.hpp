@@ -37,6 +37,8 @@ CallPlan plan_of_call(const AskedCall& asked);
 /// atlas holds no such calls (8-bit formats, C, scales, sparse A).
 std::optional<AskedCall> call_of(const GemmInput& input);
 
+/// A call without its strides.
+nlohmann::ordered_json sizes_json(const emulator::atlas::StridedCall& call);
 /// For what the atlas holds.
 nlohmann::ordered_json scope_json();
 nlohmann::ordered_json to_json(const CallPlan& plan);

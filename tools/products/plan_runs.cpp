@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
+#include <utility>
 
 #include "emulator/gemm/plan.hpp"
 #include "formats/support/error.hpp"
@@ -112,18 +113,13 @@ PlanRuns plans_of_sizes(const AskedCall& asked, char varied, const SizeRange& ra
 }
 
 nlohmann::ordered_json to_json(const PlanRuns& runs) {
-  const StridedCall& call = runs.call;
-  nlohmann::ordered_json j = {{"call",
-                               {{"op", call.op},
-                                {"m", call.m},
-                                {"n", call.n},
-                                {"k", call.k},
-                                {"batch", call.batch},
-                                {"dtype", call.numbers}}},
-                              {"varied", std::string(1, runs.varied)},
+  nlohmann::ordered_json asked = sizes_json(runs.call);
+  const std::string varied(1, runs.varied);
+  asked.erase(varied);
+  nlohmann::ordered_json j = {{"call", std::move(asked)},
+                              {"varied", varied},
                               {"first", runs.runs.front().first},
                               {"last", runs.runs.back().last}};
-  j["call"].erase(std::string(1, runs.varied));
   j["plans"] = runs.plans();
   j["runs"] = columns().json_list(runs.runs);
   j["holds_for"] = scope_json();
