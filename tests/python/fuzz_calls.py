@@ -165,7 +165,7 @@ def product_of_made_blocks(a, b, codes, scales, of_tensor, name, axis):
 def product_of_torch(x, y):
     try:
         return x @ y
-    except RuntimeError as error:
+    except (RuntimeError, OverflowError) as error:
         raise ValueError("PyTorch's own") from error
 
 

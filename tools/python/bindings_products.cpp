@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/plan_library.hpp"
@@ -182,6 +183,7 @@ void bind_calls(nb::module_& module) {
             x.call.b_stride = std::move(stride);
           });
   module.def("plan_of_call", plan_of_call, nb::arg("asked"));
+  module.attr("rule_agrees") = emulator::atlas::rule_agrees;
 }
 
 }  // namespace

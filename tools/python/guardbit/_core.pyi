@@ -247,6 +247,8 @@ class AskedCall:
 
 def plan_of_call(asked: AskedCall) -> Report: ...
 
+rule_agrees: int
+
 class ConvolutionSteps:
     def __init__(self, stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], groups: int) -> None: ...
 

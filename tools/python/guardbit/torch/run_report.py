@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .. import _core
+
 # Where so many of the recorded calls like it agree a plan is known by a rule, as `guardbit plan` says it.
-RULE = 0.998
+RULE = _core.rule_agrees / 1000
 
 
 class Report:
