@@ -97,18 +97,25 @@ enum class SumOrder : std::uint8_t {
   /// a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
   /// number, whether or not each has a part
   halves,
-  /// four sums take the parts in turn; then ((s0 + s1) + s2) + s3
+  /// four sums take the parts in turn; then ((s0 + s1) + s2) + s3. More than 32 parts become 32
+  /// before: 128 sums take them in turn, then s[i] + s[i + 64], then s[i] + s[i + 32] (cuBLAS'
+  /// reduction of dot products)
   by_four,
   /// of n parts all but the last go round ceil(n / 2) buffers and are added there; the
   /// last one then takes the buffers in turn: ((pn + b0) + b1) + ...
   buffers,
+  /// as halves, but p[i] + p[i + h] with the greatest power of two h below n, then half of it:
+  /// shuffles of a warp whose last lanes have no part
+  shuffles,
+  /// ((pn + p0) + p1) + ...
+  last_first,
   /// of a split: each part goes through the epilogue, the first one with its addend,
   /// the others with what the one before left in D, rounded to D's format
   in_place,
 };
 constexpr auto words(SumOrder) {
-  return std::array{"ascending", "descending", "adjacent", "adjacent_last",
-                    "halves",    "by_four",    "buffers",  "in_place"};
+  return std::array{"ascending", "descending", "adjacent", "adjacent_last", "halves",
+                    "by_four",   "buffers",    "shuffles", "last_first",    "in_place"};
 }
 
 /// K partitioned over `parts` accumulators, whose sums are added afterwards. `tile` neighbours in K

@@ -14,8 +14,10 @@ std::string order_words(SumOrder order) {
     case SumOrder::adjacent_last: return "as a tree of neighbours from the last one on";
     case SumOrder::by_four: return "by four sums, which take them in turn,";
     case SumOrder::halves: return "as a tree of halves";
+    case SumOrder::shuffles: return "as a tree of powers of two, the greatest distance first,";
     case SumOrder::buffers:
       return "by way of half as many buffers, which the last one takes in turn,";
+    case SumOrder::last_first: return "from the last one on, then in ascending order,";
     case SumOrder::in_place: return "in D, one after the other,";
   }
   return "";

@@ -1,6 +1,7 @@
 #include "emulator/gemm/sums.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "emulator/gemm/scalar.hpp"
 #include "formats/conversion/array_conversion.hpp"
@@ -12,6 +13,11 @@ namespace {
 
 /// Fewer numbers than this are not worth a conversion's preparation.
 constexpr std::size_t few = 256;
+
+/// How many parts there are, the last ones without an element of K, too.
+std::size_t all_parts(const Partition& partition, const std::vector<Sums>& parts) {
+  return std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
+}
 
 /// Rounds sums to the format that they are stored in.
 void store(const Format& format, Sums& sums) {
@@ -118,19 +124,32 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
           count = half;
         }
       };
-      const std::size_t all =
-          std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
+      const std::size_t all = all_parts(partition, parts);
       const std::size_t group = partition.group > 0 ? static_cast<std::size_t>(partition.group) : 1;
       for (std::size_t first = 0; first < parts.size() && group > 1; first += group)
         add_halves(first, std::min(group, all - first), 1);
       add_halves(0, (all + group - 1) / group, group);
       break;
     }
+    case SumOrder::shuffles:
+      for (std::size_t apart = std::bit_ceil(all_parts(partition, parts)) / 2; apart > 0;
+           apart /= 2)
+        for (std::size_t p = 0; p < apart && p + apart < parts.size(); ++p)
+          add(parts[p], parts[p + apart]);
+      break;
     case SumOrder::by_four:
+      for (std::size_t p = 128; p < parts.size(); ++p) add(parts[p % 128], parts[p]);
+      for (const std::size_t apart : {std::size_t{64}, std::size_t{32}})
+        for (std::size_t p = 0; p < apart && p + apart < parts.size(); ++p)
+          add(parts[p], parts[p + apart]);
+      parts.resize(std::min<std::size_t>(parts.size(), 32));
       for (std::size_t p = 4; p < parts.size(); ++p) add(parts[p % 4], parts[p]);
       for (std::size_t p = 1; p < std::min<std::size_t>(4, parts.size()); ++p)
         add(parts[0], parts[p]);
       break;
+    case SumOrder::last_first:
+      for (std::size_t p = 0; p + 1 < parts.size(); ++p) add(parts.back(), parts[p]);
+      return std::move(parts.back());
     case SumOrder::buffers: {
       const std::size_t buffers = parts.size() / 2 + parts.size() % 2;
       for (std::size_t p = buffers; p + 1 < parts.size(); ++p) add(parts[p % buffers], parts[p]);

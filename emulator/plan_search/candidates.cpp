@@ -473,7 +473,8 @@ Candidates candidates_for(const GemmCapture& capture, std::optional<Partition> s
   result.walks = walks_for(capture);
   result.orders = {SumOrder::ascending, SumOrder::descending,    SumOrder::halves,
                    SumOrder::adjacent,  SumOrder::adjacent_last, SumOrder::buffers,
-                   SumOrder::by_four,   SumOrder::in_place};
+                   SumOrder::by_four,   SumOrder::shuffles,      SumOrder::last_first,
+                   SumOrder::in_place};
   const Format d = capture.d.format;
   result.workspaces = {formats::fp32};
   if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);

@@ -1,6 +1,7 @@
 #include "emulator/plan_search/plan_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <optional>
 #include <span>
@@ -25,6 +26,8 @@ bool is_known_order(SumOrder order, int parts) {
   switch (order) {
     case SumOrder::descending:
     case SumOrder::halves: return parts == 2;
+    case SumOrder::last_first: return parts == 2;
+    case SumOrder::shuffles: return parts <= 3 || std::has_single_bit(static_cast<unsigned>(parts));
     case SumOrder::adjacent:
     case SumOrder::adjacent_last:
     case SumOrder::buffers: return parts <= 3;
@@ -49,10 +52,14 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
     for (const SumOrder split_order : orders(split, plan.split)) {
       // Sums that are added in place are stored in D, whatever the workspace.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
-      if (!is_named && is_known_order(split_order, plan.split.parts)) continue;
+      // Shuffles are within a warp; the last part begins where blocks wait for each other.
+      if (!is_named &&
+          (split_order == SumOrder::shuffles || is_known_order(split_order, plan.split.parts)))
+        continue;
       for (const SumOrder slice_order : orders(sliced, plan.slices)) {
         if (slice_order == SumOrder::in_place ||
-            (!is_named && is_known_order(slice_order, plan.slices.parts)))
+            (!is_named && (slice_order == SumOrder::last_first ||
+                           is_known_order(slice_order, plan.slices.parts))))
           continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;

@@ -1,6 +1,7 @@
 #include "emulator/gemm/gemm.hpp"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -173,6 +174,21 @@ class Judge {
       return total;
     };
     if (p.order == SumOrder::ascending || p.order == SumOrder::descending) return in_turn(sums);
+    if (p.order == SumOrder::last_first) {
+      std::rotate(sums.begin(), sums.end() - 1, sums.end());
+      return in_turn(sums);
+    }
+    if (p.order == SumOrder::by_four && sums.size() > 32) {
+      // 128 sums take the parts in turn and are halved twice.
+      std::vector<std::uint64_t> few(128);
+      for (std::size_t s = 0; s < sums.size(); ++s)
+        few[s % 128] = s < 128 ? sums[s] : rounded_sum(fp32, few[s % 128], sums[s]);
+      for (const std::size_t half : {std::size_t{64}, std::size_t{32}}) {
+        for (std::size_t s = 0; s < half; ++s) few[s] = rounded_sum(fp32, few[s], few[s + half]);
+        few.resize(half);
+      }
+      sums = few;
+    }
     if (p.order == SumOrder::by_four || p.order == SumOrder::buffers) {
       // The parts that each sum takes; of buffers, the last part takes the sums.
       const bool buffers = p.order == SumOrder::buffers;
@@ -189,6 +205,7 @@ class Judge {
     const bool adjacent = p.order == SumOrder::adjacent || p.order == SumOrder::adjacent_last;
     // Threads without a part take part in the halving, with zeros.
     if (!adjacent) sums.resize(std::max(sums.size(), static_cast<std::size_t>(p.parts)));
+    if (p.order == SumOrder::shuffles) sums.resize(std::bit_ceil(sums.size()));
     if (p.group > 1) {
       emulator::Partition of_group = p, of_groups = p;
       of_group.group = of_groups.group = 0;
@@ -330,6 +347,38 @@ TEST_CASE("plans are executed as they are written") {
     check(plan, x);
   }
   CHECK(begun > 20);
+}
+
+TEST_CASE("sums of many parts are added in the order that the plan names") {
+  Random random(82);
+  for (const SumOrder order : {SumOrder::by_four, SumOrder::shuffles, SumOrder::halves}) {
+    for (const int parts : {3, 24, 31, 33, 63, 66, 100, 128, 129, 264}) {
+      GemmPlan plan;
+      plan.slices = {parts, random.between(1, 2), Division::round_robin, order, fp32};
+      GemmProblem x;
+      const int k = parts * random.between(1, 3) - random.between(0, 2);
+      x.a = random_matrix(fp32, 1, 1, k, random);
+      x.b = random_matrix(fp32, 1, k, 3, random);
+      check(plan, x);
+    }
+  }
+}
+
+TEST_CASE("shuffles differ from halves where lanes are no power of two") {
+  // 2^30 and -2^30 meet first by shuffles (lanes 0 and 16 of 24), last by halves.
+  const auto single = [](float v) { return std::uint64_t{std::bit_cast<std::uint32_t>(v)}; };
+  GemmProblem x;
+  x.a = emulator::make_matrix(fp32, 1, 1, 24);
+  x.b = emulator::make_matrix(fp32, 1, 24, 1);
+  for (std::int64_t k = 0; k < 24; ++k) {
+    x.a.set(k, single(k == 0 ? 0x1p30F : k == 16 ? -0x1p30F : 1));
+    x.b.set(k, single(1));
+  }
+  const auto sum = [&](const char* plan) {
+    return execute(emulator::parse_plan(plan, "test"), x)[0];
+  };
+  CHECK(sum("simt/fma.fp32 lanes=24x1:round_robin:shuffles") == single(22));
+  CHECK(sum("simt/fma.fp32 lanes=24x1:round_robin:halves") != single(22));
 }
 
 TEST_CASE("sums of integers wrap, and what int32 does not hold saturates first") {

@@ -106,7 +106,7 @@ emulator::Partition partition(Random& random) {
   p.parts = random.between(2, 9);
   p.tile = drawn_from(std::array{1, 4, 16, 32}, random);
   p.division = any_of<emulator::Division>(4, random);
-  p.order = any_of<emulator::SumOrder>(7, random);
+  p.order = any_of<emulator::SumOrder>(9, random);
   if (p.order == emulator::SumOrder::halves && random.one_in(2)) p.group = random.between(2, 4);
   p.sums =
       drawn_from(std::array{formats::fp32, formats::fp16, formats::bf16, formats::fp64}, random);
@@ -123,7 +123,7 @@ void draw_division(GemmPlan& plan, Random& random) {
     x.tiles = any_of<emulator::StreamK::Tiles>(3, random);
     x.along_m = random.one_in(2);
     x.division = random.one_in(2) ? emulator::Division::ceil : emulator::Division::balanced;
-    x.order = any_of<emulator::SumOrder>(7, random);
+    x.order = any_of<emulator::SumOrder>(9, random);
     x.sums = drawn_from(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   } else if (random.one_in(2)) {
     plan.split = partition(random);

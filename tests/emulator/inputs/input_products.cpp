@@ -31,7 +31,7 @@ emulator::Partition random_partition(Random& random) {
   p.parts = random.between(2, 9);
   p.tile = one_of(std::array{1, 4, 8, 64}, random);
   p.division = static_cast<emulator::Division>(random.below(4));
-  p.order = static_cast<emulator::SumOrder>(random.below(7));
+  p.order = static_cast<emulator::SumOrder>(random.below(9));
   if (p.order == emulator::SumOrder::halves && random.one_in(2)) p.group = random.between(2, 4);
   p.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   return p;
@@ -46,7 +46,7 @@ emulator::StreamK random_stream_k(Random& random) {
   x.tiles = static_cast<emulator::StreamK::Tiles>(random.below(3));
   x.along_m = random.one_in(2);
   x.division = random.one_in(2) ? emulator::Division::ceil : emulator::Division::balanced;
-  x.order = static_cast<emulator::SumOrder>(random.below(7));
+  x.order = static_cast<emulator::SumOrder>(random.below(9));
   x.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   return x;
 }
