@@ -45,11 +45,40 @@ TEST_CASE("verify --predict knows kernels whose lanes share K") {
     CHECK(j["predicted"] == true);
     return j["plan"].get<std::string>();
   };
-  CHECK(plan("bf16_dot").find("lanes=128x2:round_robin:halves") != std::string::npos);
+  CHECK(plan("bf16_dot").find("lanes=256x1:round_robin:halves:groups2") != std::string::npos);
   CHECK(plan("bf16_lanes_of_runs").find("promote=128 lanes=4x80:round_robin") != std::string::npos);
   CHECK(plan("bf16_lanes_restarted").find("promote=32 lanes=16x1:round_robin") !=
         std::string::npos);
   CHECK(plan("f32_lanes").find("lanes=32x10:round_robin:halves") != std::string::npos);
+  CHECK(plan("f32_lanes_of_24").find("lanes=24x4:round_robin:shuffles") != std::string::npos);
+  CHECK(plan("f32_two_lanes").find("lanes=2x16:round_robin") != std::string::npos);
+  CHECK(plan("f32_split_lanes").find("lanes=16x64:round_robin:halves split=3x1:ceil") !=
+        std::string::npos);
+  CHECK(plan("bf16_split_lanes_rounded").find("split=106x1:ceil add=rounded") != std::string::npos);
+  CHECK(plan("bf16_split_chains").find("promote=32 lanes=16x1:round_robin split=8x1:ceil") !=
+        std::string::npos);
+}
+
+TEST_CASE("verify --predict knows how blocks of threads share a dot product") {
+  const auto plan = [](const char* name) {
+    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
+    CHECK(j["mismatches"] == 0);
+    return j["plan"].get<std::string>();
+  };
+  CHECK(plan("f32_dot_blocks").find("split=3x256:round_robin:by_four") != std::string::npos);
+  CHECK(plan("f32_dot_strided").find("split=8x128:round_robin:by_four") != std::string::npos);
+  CHECK(plan("f32_dot_many_blocks").find("split=64x128:round_robin:by_four") != std::string::npos);
+}
+
+TEST_CASE("verify --predict knows kernels that take tiles of K in turn") {
+  const auto plan = [](const char* name) {
+    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
+    CHECK(j["mismatches"] == 0);
+    return j["plan"].get<std::string>();
+  };
+  CHECK(plan("tf32_in_turn").find("split=3x64:round_robin d=") != std::string::npos);
+  CHECK(plan("tf32_in_turn_two_kernels").find("split=5x32:round_robin d=") != std::string::npos);
+  CHECK(plan("tf32_buffers").find("split=6x64:round_robin:buffers") != std::string::npos);
 }
 
 TEST_CASE("verify --predict knows into how many parts an FP32 layer of few features is cut") {
@@ -58,14 +87,17 @@ TEST_CASE("verify --predict knows into how many parts an FP32 layer of few featu
     CHECK(j["mismatches"] == 0);
     return j["plan"].get<std::string>();
   };
-  CHECK(plan("f32_largek_tail").find("split=4x8:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_tail").find("split=4x16:ceil") != std::string::npos);
   CHECK(plan("f32_largek_whole").find("split=") == std::string::npos);
-  CHECK(plan("f32_largek_five").find("split=5x8:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_five").find("split=5x88:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_long").find("split=6x128:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_thin").find("split=5x512:ceil") != std::string::npos);
+  CHECK(plan("f32_largek_parts").find("split=8x128:ceil") != std::string::npos);
 }
 
 TEST_CASE("a leaf whose calls all agree is a rule") {
   // The golden dot product is one; of the other answers most are what similar calls got.
-  CHECK(prediction(atlas_golden + "bf16_dot.safetensors", 0)["known"] == "rule");
+  CHECK(prediction(atlas_golden + "f32_dot_blocks.safetensors", 0)["known"] == "rule");
   CHECK(prediction(atlas_golden + "f32_lanes.safetensors", 0)["known"] == "nearest");
 }
 

@@ -1,6 +1,7 @@
 #include "emulator/gemm/atlas/atlas.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "emulator/gemm/atlas/leaf.hpp"
@@ -58,16 +59,47 @@ int parts_with_elements(std::int64_t k, std::int64_t parts, std::int64_t tile, b
   return static_cast<int>(formats::divided_up(k, each));
 }
 
-Partition lanes_of(const ProductCall& call, const Leaf& leaf) {
+/// Lanes that share `k` elements of K.
+Partition lanes_of(std::int64_t k, const Leaf& leaf) {
   Partition lanes;
-  lanes.parts = static_cast<int>(leaf.parts);
-  const std::int64_t share = formats::divided_up(call.k, leaf.parts);
+  lanes.parts = leaf.lanes;
+  const std::int64_t share = formats::divided_up(k, leaf.lanes);
   lanes.tile = leaf.tile == 0    ? share
                : leaf.tile == 64 ? std::min<std::int64_t>(64, share)
                                  : leaf.tile;
   lanes.division = Division::round_robin;
-  lanes.order = leaf.form == Form::lanes_halves ? SumOrder::halves : SumOrder::ascending;
+  if (leaf.form == Form::lanes_halves || leaf.form == Form::split_lanes)
+    lanes.order = std::has_single_bit(static_cast<unsigned>(leaf.lanes)) ? SumOrder::halves
+                                                                         : SumOrder::shuffles;
   return lanes;
+}
+
+/// Blocks of 128 threads take runs of K in turn, a thread one element of each run; or two, where
+/// neighbours in K are neighbours in memory. The sum of each of these two has a chain of its own.
+void set_dot(const ProductCall& call, const Leaf& leaf, GemmPlan& plan) {
+  const bool a_contiguous = !call.a_transposed || call.leading_of_a() == 1;
+  const bool b_contiguous = call.b_transposed || call.leading_of_b() == 1;
+  const int of_thread = a_contiguous && b_contiguous ? 2 : 1;
+  plan.slices = {128 * of_thread, 1, Division::round_robin, SumOrder::halves, formats::fp32};
+  if (of_thread == 2) plan.slices.group = 2;
+  const std::int64_t run = 128 * of_thread;
+  const std::int64_t blocks = std::min(leaf.parts, formats::divided_up(call.k, run));
+  if (blocks > 1)
+    plan.split = {static_cast<int>(blocks), run, Division::round_robin, SumOrder::by_four,
+                  formats::fp32};
+}
+
+/// Of vectors: K is cut, or divided over lanes, or both.
+void set_lanes(const ProductCall& call, const Leaf& leaf, GemmPlan& plan) {
+  const int parts = parts_with_elements(call.k, leaf.parts, 1, false);
+  const std::int64_t run = formats::divided_up(call.k, leaf.parts);
+  if (parts > 1) plan.split.parts = parts;
+  if (leaf.lanes > 1) plan.slices = lanes_of(run, leaf);
+  plan.promotion.interval = leaf.restart;
+  // A kernel of its own adds the bias to rounded sums, unless D begins as a copy of it.
+  if (leaf.form == Form::split_lanes && call.op == Operator::addmm && call.n > 1 &&
+      plan.epilogue.output != formats::fp32)
+    plan.epilogue.addition = Epilogue::Addition::rounded;
 }
 
 GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
@@ -80,24 +112,33 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
                               ? "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
                               : "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"};
   if (simt) plan.unit = {"simt", "fma.fp32"};
-  if (leaf.form == Form::lanes_halves || leaf.form == Form::lanes_ascending) {
-    if (leaf.parts > 1) plan.slices = lanes_of(call, leaf);
-    plan.promotion.interval = leaf.restart;
-    return plan;
+  switch (leaf.form) {
+    case Form::dot: set_dot(call, leaf, plan); return plan;
+    case Form::lanes_halves:
+    case Form::lanes_ascending:
+    case Form::split_lanes:
+    case Form::split_chains: set_lanes(call, leaf, plan); return plan;
+    default: break;
   }
-  if (leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
-  if (leaf.form == Form::chain) return plan;
   const bool in_turn = leaf.form == Form::round_robin;
-  if (in_turn || leaf.form == Form::runs_of_8)
-    plan.split.tile = 8;
+  if (!in_turn && leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
+  if (leaf.form == Form::chain) return plan;
+  if (in_turn)
+    plan.split.tile = leaf.tile;
+  else if (leaf.form == Form::runs_of_8)
+    plan.split.tile = std::max<std::int64_t>(8, formats::rounded_up(call.k / leaf.parts, 8));
   else
     plan.split.tile = leaf.form == Form::tiles_of_64 ? 64 : tile_of_parts(call);
-  plan.split.parts = parts_with_elements(call.k, leaf.parts, plan.split.tile, in_turn);
+  plan.split.parts = leaf.form == Form::runs_of_8
+                         ? static_cast<int>(formats::divided_up(call.k, plan.split.tile))
+                         : parts_with_elements(call.k, leaf.parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {
     plan.split = {};
     return plan;
   }
   if (in_turn) plan.split.division = Division::round_robin;
+  // What was recorded of cuBLAS' tiles of 64: six parts, and no others, go by way of buffers.
+  if (in_turn && leaf.tile == 64 && plan.split.parts == 6) plan.split.order = SumOrder::buffers;
   if (leaf.form == Form::in_place) plan.split.order = SumOrder::in_place;
   if (leaf.form == Form::rounded_parts) {
     plan.split.sums = format;
@@ -112,12 +153,6 @@ std::string share_that_agrees(int agree) {
 }
 
 }  // namespace
-
-std::string describe(const Scope& of) {
-  return std::string(of.framework) + ", driver " + std::string(of.driver) + ", " +
-         std::string(of.device) + " with " + std::to_string(of.multiprocessors) +
-         " multiprocessors, default flags and workspaces";
-}
 
 Answer plan_of(const ProductCall& call) {
   check(call);

@@ -3,24 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "emulator/gemm/atlas/product_call.hpp"
+#include "emulator/gemm/atlas/scope.hpp"
 #include "emulator/gemm/plan.hpp"
 
 // The atlas: which plan a library takes for a call, from the call alone. It was made from recorded
 // launches (docs/ATLAS.md).
 namespace guardbit::emulator::atlas {
-
-/// For what the atlas holds.
-struct Scope {
-  std::string_view library = "cublas-13", arch = "sm_90", framework = "PyTorch 2.11.0, CUDA 13.0",
-                   driver = "580.159.04", device = "H200";
-  int multiprocessors = 132;
-};
-inline constexpr Scope scope = {};
-/// In words, besides library and arch.
-std::string describe(const Scope& of);
 
 /// How the answer is known: recorded of this very call (a plan book); by a rule that at least
 /// `rule_agrees` of 1000 recorded calls of its kind follow; by the recorded calls that are most

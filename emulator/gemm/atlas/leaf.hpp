@@ -17,7 +17,7 @@ enum class Form : std::uint8_t {
   in_place,
   /// partial sums rounded to D's format
   rounded_parts,
-  /// tile t of 8 elements goes to part t modulo parts
+  /// tile t goes to part t modulo parts
   round_robin,
   /// runs of tiles of 64
   tiles_of_64,
@@ -29,6 +29,12 @@ enum class Form : std::uint8_t {
   unknown,
   /// partial sums of runs of tiles of 8, by cuBLAS' sgemm_largek
   runs_of_8,
+  /// cuBLAS' dot_kernel: blocks of threads take runs in turn
+  dot,
+  /// K is cut into runs, and each of them divided over lanes as in lanes_halves
+  split_lanes,
+  /// the same with 16 lanes as in lanes_ascending, which begin again after 32 elements
+  split_chains,
 };
 
 /// What multiplies: the usual instruction, a CUDA core, or mma.sync with 8 of K.
@@ -37,10 +43,12 @@ enum class Unit : std::uint8_t { usual, simt, k8 };
 struct Leaf {
   Form form = Form::unknown;
   Unit unit = Unit::usual;
-  /// or lanes
+  /// of K, as the library asks for them: some may get no element
   std::int64_t parts = 1;
-  /// tile of K whose incomplete part comes first; 0: the last one is incomplete. Of lanes: the run
-  /// that each takes; 0: all that it gets; 64: that, but at most 64
+  int lanes = 1;
+  /// tile of K whose incomplete part comes first; 0: the last one is incomplete. Of round_robin:
+  /// the tile that a part takes. Of lanes: the run that each takes; 0: all that it gets; 64: that,
+  /// but at most 64
   int tile = 0;
   /// of lanes: after so many elements a lane's chain is added to its sum; 0: never
   int restart = 0;

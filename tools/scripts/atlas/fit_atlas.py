@@ -13,11 +13,10 @@ from collections import Counter
 import numpy as np
 
 from grow_tree import SOURCE
-from launch_kinds import (CUT_FORMS, LANES_ASCENDING, LANES_HALVES, ROUND_ROBIN, RUNS_OF_8, TILES_OF_64, UNKNOWN, classes_of)
+from launch_kinds import (CUT_FORMS, DOT, LANES, MULTIPROCESSORS, ROUND_ROBIN, RUNS_OF_8, SPLIT_LANES, SPLIT_VECTORS, TILES_OF_64, UNKNOWN, classes_of)
 from record_dispatch import DTYPES, OPS, PARTS, calls_of
 
-MULTIPROCESSORS = 132
-COST = 1.6  # wrong calls that a leaf more must save
+COST = 2.9  # wrong calls that a leaf more must save
 AGREE = [998, 995, 990, 980, 950, 900, 750, 0]  # Of 1000 calls of a leaf at least so many agree.
 NODE = np.dtype([(x, np.int32) for x in ("feature", "threshold", "left", "right", "label", "calls", "wrong")])
 
@@ -34,45 +33,43 @@ def up(x, y):
     return -(-x // y)
 
 
-def parts_by(calls, rule, tile_m, tile_n):
+def parts_by(calls, form, rule, tile_m, tile_n):
+    """How many parts of K a rule gives; of runs of 8 those that get elements."""
     tiles = up(calls[:, 6], np.maximum(tile_m, 1)) * up(calls[:, 5], np.maximum(tile_n, 1)) * calls[:, 8]
+    of_vectors = up(np.maximum(calls[:, 5], calls[:, 6]), 1 << tile_n // 8) * calls[:, 8]
+    tiles = np.where(form == SPLIT_LANES, of_vectors, tiles)
     quotients = np.array(QUOTIENTS)[np.clip(rule - 300, 0, len(QUOTIENTS) - 1)]
     parts = np.where(rule < 200, rule, np.where(rule < 300, MULTIPROCESSORS * (rule - 200) // np.maximum(tiles, 1),
                                                 up(calls[:, 7], quotients)))
-    return np.maximum(parts, 1)
+    parts = np.maximum(parts, 1)
+    return np.where(form == RUNS_OF_8, up(calls[:, 7], np.maximum(8, up(calls[:, 7] // parts, 8) * 8)), parts)
 
 
 def run_of(calls, form, parts):
-    """Elements of K in a part; of round robin the parts themselves."""
+    """Elements of K in a part; of round robin and of runs of 8 the parts themselves."""
     item = np.where(calls[:, 2] >= 2, 4, 8)
     contiguous = (calls[:, 3] == 0) | (calls[:, 4] == 1) | (calls[:, 5] == 1) | (calls[:, 6] == 1)
     each = np.where(contiguous & (calls[:, 7] % (8 * item) == 0), 8 * item, item)
-    each = np.where(form == TILES_OF_64, 64, each)
-    return np.where(form == ROUND_ROBIN, parts, up(up(calls[:, 7], np.maximum(parts, 1)), each) * each)
+    each = np.where(form == TILES_OF_64, 64, np.where(np.isin(form, SPLIT_VECTORS), 1, each))
+    return np.where(np.isin(form, (ROUND_ROBIN, RUNS_OF_8)), parts, up(up(calls[:, 7], np.maximum(parts, 1)), each) * each)
 
 
-def run_of_largek(calls):
-    """Elements of K in a part of sgemm_largek: as leaf.cpp's `largek`."""
-    tiles = up(calls[:, 5], 32) * up(calls[:, 6], 32)
-    parts = np.where(tiles < 42, 5, 2 * MULTIPROCESSORS // tiles)
-    return np.maximum(8, up(calls[:, 7] // np.maximum(parts, 1), 8) * 8)
-
-
-def bits_of(calls, form, unit, tile, parts):
-    """One number for all calls of a shape whose results have the same bits."""
+def bits_of(calls, form, unit, tile, parts, lanes):
+    """One number for all calls of a shape whose results have the same bits; `lanes` of split gemvx."""
     k = calls[:, 7]
     is_cut, run = np.isin(form, CUT_FORMS), run_of(calls, form, parts)
-    is_cut, run = is_cut | (form == RUNS_OF_8), np.where(form == RUNS_OF_8, run_of_largek(calls), run)
-    is_lanes = np.isin(form, (LANES_HALVES, LANES_ASCENDING))
-    whole = is_cut & np.where(form == ROUND_ROBIN, parts <= 1, run >= k)
-    run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, 0))
-    rest = np.where((tile > 0) & ~is_lanes, k % np.maximum(tile, 1), 0)
+    is_counted, is_lanes = np.isin(form, (ROUND_ROBIN, RUNS_OF_8)), np.isin(form, LANES)
+    whole = is_cut & ~np.isin(form, SPLIT_VECTORS) & np.where(is_counted, parts <= 1, run >= k)
+    run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, np.where(form == DOT, parts, 0)))
+    is_tiled = (tile > 0) & ~is_lanes & ~np.isin(form, SPLIT_VECTORS)
+    rest = np.where(is_tiled, np.where((form == ROUND_ROBIN) & ~whole, tile, k % np.maximum(tile, 1)), 0)
+    rest = np.where((form == ROUND_ROBIN) & whole, 0, np.where(form == SPLIT_LANES, lanes * 128 + tile, rest))
     return ((np.where(whole, 0, form) * 4 + unit) * 4096 + rest) * (1 << 22) + run
 
 
 def label_of(form, unit, tile, rule, tile_m, tile_n):
-    waves = (rule >= 200) & (rule < 300)
-    return (((form * 4 + unit) * 256 + tile) * 1024 + rule) * (1 << 14) + np.where(waves, tile_m // 8 * 64 + tile_n // 8, 0)
+    needs_sides = (rule >= 200) & (rule < 300) & (form != DOT) | (form == SPLIT_LANES)
+    return (((form * 4 + unit) * 256 + tile) * 1024 + rule) * (1 << 14) + np.where(needs_sides, tile_m // 8 * 64 + tile_n // 8, 0)
 
 
 def fields_of(label):
@@ -85,8 +82,8 @@ def fields_of(label):
 
 def bits_of_label(calls, label):
     form, unit, tile, rule, tile_m, tile_n = fields_of(label)
-    parts = np.where(np.isin(form, CUT_FORMS), parts_by(calls, rule, tile_m, tile_n), rule)
-    return bits_of(calls, form, unit, tile, parts)
+    parts = np.where(np.isin(form, CUT_FORMS), parts_by(calls, form, rule, tile_m, tile_n), rule)
+    return bits_of(calls, form, unit, tile, parts, tile_m // 8)
 
 
 def features_of(calls):
@@ -174,16 +171,18 @@ def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
     here, real = calls[at], run_of(calls[at], form[at], parts[at])
     fits = np.zeros((len(at), len(RULES)), bool)
     for j, rule in enumerate(RULES.tolist()):
-        by = parts_by(here, np.full(len(at), rule), tile_m[at], tile_n[at])
+        by = parts_by(here, form[at], np.full(len(at), rule), tile_m[at], tile_n[at])
         fits[:, j] = run_of(here, form[at], by) == real
         if 200 <= rule < 300:
-            fits[:, j] &= (tile_m[at] > 0) & (by > 1)
-    rule = np.where(np.isin(form, (LANES_HALVES, LANES_ASCENDING)), parts, 0)
+            fits[:, j] &= ((tile_m[at] > 0) | (form[at] == SPLIT_LANES)) & (by > 1)
+    rule = np.where(np.isin(form, (*LANES, DOT)), parts, 0)
     rule[at] = np.where(fits.any(1), RULES[fits.argmax(1)], np.minimum(parts[at], 199))
     # A coarse tree of some of the calls says which are alike.
     some = slice(None, None, max(1, len(calls) // 2_000_000))
     tree = Tree(grower, [x[some] for x in features], label_of(form, unit, tile, rule, tile_m, tile_n)[some], 40)
     leaf = tree.leaf_of([x[at] for x in features])
+    # Of runs of 8 many rules give the recorded depth: the most frequent ones of all small and of all large D.
+    leaf = np.where(form[at] == RUNS_OF_8, -1 - (up(here[:, 5], 32) * up(here[:, 6], 32) < 42), leaf)
     group = ((leaf * 16 + form[at]) * 4 + unit[at]) * 4096 + tile_m[at] // 8 * 64 + tile_n[at] // 8
     order = np.argsort(group, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
@@ -203,19 +202,19 @@ class Writer:
     def __init__(self):
         self.nodes, self.roots = [], []
 
-    def add(self, tree, agree):
+    def add(self, tree, agree, fields=fields_of):
         self.roots.append(len(self.nodes))
         stack = [0]
         while stack:
             i = stack.pop()
             node = tree.nodes[i]
             if node["feature"] < 0:
-                self.nodes.append((LEAF, (*(int(x) for x in fields_of(tree.labels[node["label"]])), int(agree[i]))))
+                self.nodes.append((LEAF, (*(int(x) for x in fields(tree.labels[node["label"]])), int(agree[i]))))
                 continue
             self.nodes.append((int(node["feature"]), float(tree.threshold[i])))
             stack += [int(node["right"]), int(node["left"])]
 
-    def write(self, folder):
+    def write(self, folder, prefix=""):
         # Of each feature the thresholds, of leaves the labels, the most frequent ones first: two digits do for 4096.
         frequent = [[] for _ in range(LEAF + 1)]
         for (feature, value), _ in Counter(self.nodes).most_common():
@@ -233,10 +232,10 @@ class Writer:
                   for form, unit, tile, rule, tile_m, tile_n, agree in frequent[LEAF]]
         for name, words in (("nodes", nodes), ("thresholds", thresholds), ("labels", labels)):
             packed = "".join(words)
-            write_lines(folder, name, ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
+            write_lines(folder, prefix + name, ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
             print(len(words), name + ":", len(packed), "characters")
-        write_lines(folder, "thresholds_of_feature", [", ".join(str(len(x)) for x in lists)])
-        write_lines(folder, "roots", [", ".join(map(str, self.roots))])
+        write_lines(folder, prefix + "thresholds_of_feature", [", ".join(str(len(x)) for x in lists)])
+        write_lines(folder, prefix + "roots", [", ".join(map(str, self.roots))])
 
 
 def in_digits(x, count):
@@ -254,13 +253,14 @@ def write_lines(folder, name, lines):
 
 def is_other(form):
     """Kernels in which lanes share K, and unknown ones, are told apart by a tree of their own."""
-    return np.isin(form, (LANES_HALVES, LANES_ASCENDING, UNKNOWN))
+    return np.isin(form, (*LANES, DOT, *SPLIT_VECTORS, UNKNOWN))
 
 
 def first_tree(learnt, grower):
     calls, form, parts, tile, unit, tile_m, tile_n = learnt
     other, features = is_other(form), features_of(calls)
-    form, parts, tile, unit = (np.where(other, x, y) for x, y in zip((UNKNOWN, 1, 0, 0), (form, parts, tile, unit)))
+    form, parts, tile, unit, tile_m, tile_n = (np.where(other, x, y) for x, y in
+                                               zip((UNKNOWN, 1, 0, 0, 0, 0), (form, parts, tile, unit, tile_m, tile_n)))
     rule = rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower)
     tree = Tree(grower, features, label_of(form, unit, tile, rule, tile_m, tile_n))
     tree.prune(COST)
@@ -270,8 +270,9 @@ def first_tree(learnt, grower):
 def second_tree(learnt, grower):
     other = is_other(learnt[1])
     calls, form, parts, tile, unit, tile_m, tile_n = (x[other] for x in learnt)
-    rule = np.where(form == UNKNOWN, 0, parts)
-    tree = Tree(grower, features_of(calls), label_of(form, unit, tile, rule, 0 * rule, 0 * rule))
+    features = features_of(calls)
+    rule = rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower)
+    tree = Tree(grower, features, label_of(form, unit, tile, rule, tile_m, tile_n))
     tree.prune(COST)
     return tree
 
@@ -292,7 +293,7 @@ def judged(trees, sweep):
     """Leaves of a sweep's calls, of all trees one after the other, and whether what they say has the recorded bits."""
     first, second, label = said_by(trees, sweep[0])
     leaf = np.where(second < 0, first, len(trees[0].nodes) + second)
-    return leaf, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)])
+    return leaf, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)], sweep[5] // 8)
 
 
 def report(trees, check, judge, name):
@@ -324,8 +325,10 @@ def sweep_of(file, numbers):
     calls, ids, grids = calls[here], ids[here], recorded["grids"][here[here < len(recorded["grids"])]]
     columns = [calls, *classes_of(calls, keys, ids, grids)]
     # Calls of a kernel whose plan follows from its grid, where that was not kept, teach nothing.
-    needs_grid = np.array(["5gemvx6kernel" in key and "splitK" not in key for key in keys])[ids]
-    taught = ~needs_grid | (columns[1] != UNKNOWN)
+    has = lambda *words: np.array([any(word in key for word in words) for key in keys])[ids]
+    taught = ~has("5gemvx6kernel", "dot_kernelIfLi128E") | (columns[1] != UNKNOWN)
+    if "behind_copies" not in recorded:
+        taught &= ~(has("5gemvx6kernel") & has("elementwise") | has("sgemm_largek"))
     return [x[taught].astype(np.int32) for x in columns]
 
 

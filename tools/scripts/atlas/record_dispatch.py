@@ -255,7 +255,7 @@ class Log:
         # A linear layer of one feature copies its bias first.
         second = np.array(["elementwise" in key.split(";")[0] for key in keys])[taken["ids"]]
         taken["grids"][second, 0] = taken["grids"][second, 3]
-        taken["grids"][~np.array(["gemvx" in key for key in keys])[taken["ids"]]] = 0
+        taken["grids"][~np.array(["gemvx" in key or "dot_kernel" in key for key in keys])[taken["ids"]]] = 0
         taken["grids"][:, 1:] = 0
         return taken
 
@@ -352,7 +352,7 @@ def sweep(out, seed, seconds, name):
             rows.append(block)
     calls = np.concatenate(rows)
     np.savez_compressed(out, seed=seed, sweep=name, digest=hashlib.sha256(calls.tobytes()).hexdigest(),
-                        device=torch.cuda.get_device_name(), torch=torch.__version__, **log.take_with_grids())
+                        device=torch.cuda.get_device_name(), torch=torch.__version__, behind_copies=True, **log.take_with_grids())
     print(out, len(calls), "calls", flush=True)
 
 
