@@ -5,9 +5,11 @@
 
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/layers/depthwise.hpp"
+#include "emulator/operators/layers/tiled_gradient.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/convolution_captures.hpp"
 #include "emulator/replay/planned_product.hpp"
+#include "emulator/replay/usual_convolutions.hpp"
 
 // Convolutions and their gradients, as products whose K walks filters, channels or pixels in an
 // order that the bits tell.
@@ -18,8 +20,10 @@ constexpr std::array scattered_orders = {"channels outermost",
                                          "channels innermost, descending",
                                          "channels innermost",
                                          "channels outermost, descending",
+                                         "channels in blocks of 16",
                                          "channels in blocks of 32",
                                          "channels in blocks of 64",
+                                         "channels in blocks of 16, descending",
                                          "channels in blocks of 32, descending",
                                          "channels in blocks of 64, descending",
                                          "channels innermost, padded to 16",
@@ -58,71 +62,10 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
   return product;
 }
 
-/// One chain of tensor cores over K as it comes.
-UsualPlan tensor_core_chain(const Tensor& result, const std::string& order,
-                            const std::string& ending) {
-  const std::string numbers = result.type == formats::fp16 ? "f16.f16" : "bf16.bf16";
-  return {order, "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32." + numbers + ending};
-}
-std::string stored_in(const Tensor& result) { return " d=" + formats::name_of(result.type); }
-bool is_pointwise(const ConvolutionCall& x) {
-  return x.weight.shape[2] == 1 && x.weight.shape[3] == 1;
-}
-
-/// What cuDNN took for small networks, as the names of its kernels and recorded results told: FMAs
-/// over channels, then the filter, for FP32 and few channels that do not lie together; else one
-/// chain over the filter, channels innermost.
-std::optional<UsualPlan> usual_forward(const ConvolutionCall& x, const Tensor& output,
-                                       const Context& context) {
-  constexpr std::int64_t least = 16, vector = 8;
-  const bool is_together = operators::is_channels_last(x.input);
-  const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
-  const std::string ending =
-      (x.bias && output.type != formats::fp32 ? " add=rounded" : "") + stored_in(output);
-  if (x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
-  if (output.type == formats::fp32) {
-    if (is_together) return {};
-    if (!is_pointwise(x)) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
-    if (!context.flag("cudnn_allow_tf32", true)) return {};
-    return UsualPlan{"in tf32",
-                     "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32" + ending};
-  }
-  if (!is_together && (x.input.shape[1] < least || x.input.shape[1] % vector != 0))
-    return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
-  return tensor_core_chain(output, "", ending);
-}
-
-/// Of few output channels; with more cuDNN walks them in blocks of several kinds.
-std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps,
-                                    const Tensor& data) {
-  constexpr std::int64_t most = 32;
-  if (x.groups != 1 || data.type == formats::fp32) return {};
-  if (maps.shape[1] > most && !is_pointwise(x)) return {};
-  return tensor_core_chain(data, "channels innermost", stored_in(data));
-}
-
-/// Of images of few channels; of those whose channels lie together one chain. For others cuDNN
-/// transforms the input or splits K in ways that no rule is known for.
-std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& gradient) {
-  constexpr std::int64_t few = 4;
-  const bool is_apart = x.stride[0] == x.weight.shape[2] && x.stride[1] == x.weight.shape[3] &&
-                        x.padding[0] == 0 && x.padding[1] == 0;
-  if (x.is_transposed || x.groups != 1) return {};
-  if (operators::is_channels_last(x.input) || (is_pointwise(x) && !is_apart))
-    return gradient.type == formats::fp32
-               ? std::nullopt
-               : std::optional(tensor_core_chain(gradient, "", stored_in(gradient)));
-  if (x.input.shape[1] > few) return {};
-  if (is_apart)
-    return UsualPlan{"", "simt/fma.fp32 split=32x1:round_robin:halves" + stored_in(gradient)};
-  if (gradient.type == formats::fp32) return {};
-  return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
-}
-
 ProductCall data_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& data,
                          const Context& context, const std::string& op) {
   ProductCall product = scattered_product(x, maps, data, context, op + " data");
-  product.usual = usual_data(x, maps, data);
+  product.usual = usual_data(x, maps, data, context);
   return product;
 }
 
@@ -136,8 +79,8 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
   }
   if (x.groups != 1) return product;
   for (const bool tf32 : modes(output, context)) {
-    for (const std::string order : {"channels innermost, padded to 16", "channels in blocks of 32",
-                                    "channels in blocks of 64"}) {
+    for (const std::string order : {"channels innermost, padded to 16", "channels in blocks of 16",
+                                    "channels in blocks of 32", "channels in blocks of 64"}) {
       const std::int64_t channels = x.input.shape[1];
       if (channels_of_block(order) ? *channels_of_block(order) >= channels
                                    : channels % padded_channels == 0)
@@ -224,6 +167,28 @@ ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
   });
 }
 
+/// The recorded gradient by cuDNN's tiles, where the atlas says that it takes them, and they give
+/// it.
+std::optional<ProductVerdict> tiled_verdict(const ConvolutionCall& x, const Tensor& maps,
+                                            const Tensor& recorded, const Context& context) {
+  using atlas::ConvolutionForm;
+  const auto leaf = leaf_of(x, atlas::ConvolutionPass::weight, context);
+  if (!leaf ||
+      (leaf->form != ConvolutionForm::tiled_narrow && leaf->form != ConvolutionForm::tiled_wide))
+    return std::nullopt;
+  const bool is_wide = leaf->form == ConvolutionForm::tiled_wide;
+  const Tensor own = operators::tiled_weight_gradient(
+      maps, x.input, x.weight, x.stride, x.padding,
+      is_wide ? operators::GradientTiling::wide : operators::GradientTiling::narrow);
+  if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
+  ProductVerdict verdict{Status::exact, is_wide ? "tiles of wide runs" : "tiles of narrow runs",
+                         true, 0};
+  verdict.agree = leaf->agree;
+  if (!context.has_results)
+    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
+  return verdict;
+}
+
 ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
                            const Context& context, const std::string& kind) {
   ProductCall product{shape_of(kind, x, gradient), {}};
@@ -231,9 +196,16 @@ ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const T
     product.orders.push_back(
         {tf32 ? "in tf32" : "", [=] { return weight_gradient_capture(x, maps, gradient, tf32); }});
   }
-  product.usual = usual_weights(x, gradient);
+  product.usual = usual_weights(x, maps, gradient, context);
   product.is_usual_alone = true;
   return product;
+}
+
+ProductVerdict weight_verdict(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
+                              const Call& call, Context& context) {
+  if (auto tiled = tiled_verdict(x, maps, gradient, context)) return *tiled;
+  return verdict_of_product(weight_product(x, maps, gradient, context, call.op + " weight"),
+                            context);
 }
 
 Answer convolution_backward(const Call& call, Context& context) {
@@ -270,10 +242,8 @@ Answer convolution_backward(const Call& call, Context& context) {
         *data);
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",
-        is_depthwise
-            ? depthwise_weights(x, maps, *weights, context)
-            : verdict_of_product(
-                  weight_product(x, maps, as_2d(*weights), context, call.op + " weight"), context),
+        is_depthwise ? depthwise_weights(x, maps, *weights, context)
+                     : weight_verdict(x, maps, as_2d(*weights), call, context),
         *weights);
   if ((*out)[2].tensor() != nullptr) {
     auto sum = bias_gradient(given, context);

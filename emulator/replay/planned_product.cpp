@@ -57,7 +57,7 @@ std::optional<ChosenPlan> by_the_kind(const ProductCall& call) {
   if (!call.usual) return std::nullopt;
   const auto order = std::ranges::find(call.orders, call.usual->order, &OrderOfK::words);
   if (order == call.orders.end()) return std::nullopt;
-  return ChosenPlan{&*order, parse_plan(call.usual->plan, "a convolution"), 0};
+  return ChosenPlan{&*order, parse_plan(call.usual->plan, "a convolution"), call.usual->agree};
 }
 
 ProductVerdict executed(const ChosenPlan& chosen, const GemmCapture& capture,

@@ -25,6 +25,8 @@ struct OrderOfK {
 /// What calls of a kind usually get: the name of the order of K, and the plan's words. A guess.
 struct UsualPlan {
   std::string order, plan;
+  /// as in atlas::Answer
+  int agree = 0;
 };
 
 /// A call that is a product; its ways differ in the order of K.

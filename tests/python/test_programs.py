@@ -28,7 +28,7 @@ RECORDED = {
     "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
 }
 # Some of their products have another plan than the atlas says, or are convolutions whose plan nothing tells.
-WITHOUT_PLANS = {"cnn_fp16", "lstm_fp16", "lstm_bf16", "policy", "unet_bf16", "unet_fp16"}
+WITHOUT_PLANS = {"cnn_fp16", "lstm_fp16", "lstm_bf16", "unet_bf16", "unet_fp16"}
 NEEDS = {"generate.py": "transformers", "vit.py": "torchvision"}
 
 

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/gemm/atlas/product_call.hpp"
+
+// The recorded launches of convolutions, as decision trees over what a call says of itself.
+namespace guardbit::emulator::atlas {
+
+/// What a convolution computes: its output, or the gradient of its input or of its weights.
+enum class ConvolutionPass : std::uint8_t { forward, data, weight };
+
+/// A convolution in one group with square filters and equal strides and paddings, without dilation,
+/// as cuDNN 9 meets it.
+struct ConvolutionShape {
+  std::int64_t images = 1, channels = 1, rows = 1, columns = 1;
+  std::int64_t outputs = 1, filter = 1, stride = 1, padding = 0;
+  bool channels_last = false;
+  /// tf32: FP32 tensors with TF32 allowed
+  Numbers numbers = Numbers::f32;
+  /// torch.backends.cudnn.deterministic
+  bool deterministic = false;
+};
+
+/// How K is walked. Of output and data it goes over channels and the filter's places, of weights
+/// over images and pixels.
+enum class ConvolutionForm : std::uint8_t {
+  /// a kernel whose order the atlas does not know, or that adds by atomics
+  unknown,
+  /// channels outermost
+  outermost,
+  /// channels innermost
+  innermost,
+  /// a chain over the channels of each place of the filter; their sums in ascending order
+  per_place,
+  /// channels innermost, in the order of loads without shared memory
+  loads,
+  /// some channels of all places, then the next ones; filled up with zeros
+  blocks,
+  /// the same, the places in descending order
+  blocks_descending,
+  /// 32 lanes take pixels in turn; their sums are added as a warp's shuffles do
+  lanes,
+  chain,
+  /// a chain of each image; their sums in ascending order
+  images,
+  /// tile t of K goes to part t modulo parts
+  split,
+  /// the same; the last part's sum begins
+  split_last_first,
+  /// cuDNN's wgrad2d_shmem_tiling with runs of two pixels, or of six
+  tiled_narrow,
+  tiled_wide,
+};
+
+struct ConvolutionLeaf {
+  ConvolutionForm form = ConvolutionForm::unknown;
+  /// multiply-adds in FP32 of CUDA cores, not tensor cores
+  bool fma = false;
+  /// channels of a block, or elements of a tile of K
+  int tile = 0;
+  std::int64_t parts = 1;
+  /// Of 1000 recorded calls of the leaf at least so many agree; of few calls less is said.
+  int agree = 0;
+};
+
+ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass);
+
+}  // namespace guardbit::emulator::atlas

@@ -1,0 +1,91 @@
+#include "emulator/operators/layers/tiled_gradient.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "emulator/operators/number_view.hpp"
+#include "emulator/operators/reductions.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+constexpr std::int64_t units = 16, lanes = 8, groups = 4;
+
+struct Sharing {
+  std::int64_t run, lanes_of_row, rows;
+};
+constexpr Sharing sharing_of(GradientTiling tiling) {
+  return tiling == GradientTiling::narrow ? Sharing{2, 4, 2} : Sharing{6, 2, 4};
+}
+
+/// Which thread has a pixel.
+std::size_t thread_of(std::int64_t image, std::int64_t row, std::int64_t column,
+                      const Sharing& sharing) {
+  const std::int64_t unit = image % groups * groups + row / sharing.rows % groups;
+  const std::int64_t lane =
+      row % sharing.rows * sharing.lanes_of_row + column / sharing.run % sharing.lanes_of_row;
+  return static_cast<std::size_t>(lane * units + unit);
+}
+
+float total_of(const std::vector<float>& threads) {
+  std::array<float, lanes> sums{};
+  for (std::size_t lane = 0; lane < sums.size(); ++lane)
+    for (std::size_t unit = 0; unit < std::size_t{units}; ++unit)
+      sums[lane] += threads[lane * std::size_t{units} + unit];
+  std::array<float, lanes / 2> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = sums[2 * i] + sums[2 * i + 1];
+  return (pairs[0] + pairs[3]) + (pairs[1] + pairs[2]);
+}
+
+void require_tiles_fit(const Tensor& gradient, const Tensor& input, const Tensor& weight) {
+  const bool fits = gradient.rank() == 4 && input.rank() == 4 && weight.rank() == 4 &&
+                    gradient.type == input.type && weight.type == input.type &&
+                    gradient.shape[0] == input.shape[0] && gradient.shape[1] == weight.shape[0] &&
+                    input.shape[1] == weight.shape[1];
+  if (!fits) throw UnknownShape{"shapes that no convolution has"};
+}
+
+}  // namespace
+
+Tensor tiled_weight_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                             std::array<std::int64_t, 2> stride,
+                             std::array<std::int64_t, 2> padding, GradientTiling tiling) {
+  require_tiles_fit(gradient, input, weight);
+  const NumberView gradients(gradient), numbers(input);
+  const Sharing sharing = sharing_of(tiling);
+  const std::int64_t rows = gradient.shape[2], columns = gradient.shape[3];
+  const std::int64_t height = input.shape[2], width = input.shape[3];
+  const auto plane = [](const Tensor& tensor, std::int64_t image, std::int64_t channel) {
+    return (image * tensor.shape[1] + channel) * tensor.shape[2] * tensor.shape[3];
+  };
+  std::vector<float> results(static_cast<std::size_t>(weight.count()));
+  std::size_t i = 0;
+  for (std::int64_t o = 0; o < weight.shape[0]; ++o) {
+    for (std::int64_t c = 0; c < weight.shape[1]; ++c) {
+      for (std::int64_t t = 0; t < weight.shape[2]; ++t) {
+        for (std::int64_t s = 0; s < weight.shape[3]; ++s, ++i) {
+          std::vector<float> threads(std::size_t{units * lanes});
+          for (std::int64_t n = 0; n < gradient.shape[0]; ++n) {
+            const std::int64_t of_gradient = plane(gradient, n, o), of_input = plane(input, n, c);
+            for (std::int64_t p = 0; p < rows; ++p) {
+              const std::int64_t y = p * stride[0] - padding[0] + t;
+              if (y < 0 || y >= height) continue;
+              for (std::int64_t q = 0; q < columns; ++q) {
+                const std::int64_t x = q * stride[1] - padding[1] + s;
+                if (x < 0 || x >= width) continue;
+                float& sum = threads[thread_of(n, p, q, sharing)];
+                sum = std::fma(numbers[static_cast<std::size_t>(of_input + y * width + x)],
+                               gradients[static_cast<std::size_t>(of_gradient + p * columns + q)],
+                               sum);
+              }
+            }
+          }
+          results[i] = total_of(threads);
+        }
+      }
+    }
+  }
+  return tensor_of_numbers(weight.type, weight.shape, stride_of_result(weight), results);
+}
+
+}  // namespace guardbit::emulator::operators

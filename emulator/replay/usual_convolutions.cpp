@@ -1,0 +1,211 @@
+#include "emulator/replay/usual_convolutions.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "emulator/operators/channel_norms.hpp"
+#include "formats/support/whole_division.hpp"
+
+namespace guardbit::emulator::replay {
+namespace {
+
+using atlas::ConvolutionForm;
+using atlas::ConvolutionLeaf;
+using atlas::ConvolutionPass;
+using atlas::Numbers;
+
+bool takes_tf32(const Context& context) { return context.flag("cudnn_allow_tf32", true); }
+
+Numbers numbers_of(const Tensor& tensor, const Context& context) {
+  if (tensor.type == formats::fp16) return Numbers::f16;
+  if (tensor.type == formats::bf16) return Numbers::bf16;
+  return takes_tf32(context) ? Numbers::tf32 : Numbers::f32;
+}
+
+std::string tensor_core(const Tensor& result) {
+  const std::string before = "sm_90/wgmma.mma_async.sync.aligned.m64nNk";
+  if (result.type == formats::fp16) return before + "16.f32.f16.f16";
+  if (result.type == formats::bf16) return before + "16.f32.bf16.bf16";
+  return before + "8.f32.tf32.tf32";
+}
+
+std::string stored_in(const Tensor& result) { return " d=" + formats::name_of(result.type); }
+
+/// Bias in 16 bits is added by a kernel of its own.
+std::string ending_of(const ConvolutionCall& x, const Tensor& output) {
+  return (x.bias && output.type != formats::fp32 ? " add=rounded" : "") + stored_in(output);
+}
+
+/// An order's name; with tensor cores and FP32 it says that it is in TF32.
+std::string named(const std::string& order, const Tensor& result, bool fma) {
+  if (fma || result.type != formats::fp32) return order;
+  return order.empty() ? "in tf32" : order + " in tf32";
+}
+
+/// The name of channels in blocks, filled up with zeros; where one block has them all, of channels
+/// innermost, for which `plain` stands.
+std::string blocks_of(const ConvolutionLeaf& leaf, std::int64_t channels,
+                      const std::string& plain) {
+  if (leaf.tile < channels) return "channels in blocks of " + std::to_string(leaf.tile);
+  return channels % padded_channels == 0 ? plain : "channels innermost, padded to 16";
+}
+
+UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& output) {
+  UsualPlan result{"", leaf.fma ? "simt/fma.fp32" : tensor_core(output), leaf.agree};
+  if (leaf.form == ConvolutionForm::outermost) result.plan += " conv=crs";
+  if (leaf.form == ConvolutionForm::loads)
+    result.plan += output.type == formats::fp32 ? " loads=4x4:2" : " loads=4x8:4";
+  if (leaf.form == ConvolutionForm::blocks && x.weight.shape[2] > 1)
+    result.order = blocks_of(leaf, x.weight.shape[1], "");
+  result.order = named(result.order, output, leaf.fma);
+  result.plan += ending_of(x, output);
+  return result;
+}
+
+UsualPlan data_of(const ConvolutionLeaf& leaf, const Tensor& maps, const Tensor& weight,
+                  const Tensor& data) {
+  const std::string plain = "channels innermost";
+  const std::int64_t places = weight.shape[2] * weight.shape[3], channels = maps.shape[1];
+  UsualPlan result{plain, leaf.fma ? "simt/fma.fp32" : tensor_core(data), leaf.agree};
+  if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
+  if (leaf.form == ConvolutionForm::per_place && places > 1)
+    result.plan += " split=" + std::to_string(places) + "x" + std::to_string(channels) + ":ceil";
+  const bool descends = leaf.form == ConvolutionForm::blocks_descending;
+  if ((descends || leaf.form == ConvolutionForm::blocks) && places > 1)
+    result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
+  result.order = named(result.order, data, leaf.fma);
+  result.plan += stored_in(data);
+  return result;
+}
+
+/// Nothing of tilings, which are no plans.
+std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& maps,
+                                    const Tensor& gradient) {
+  const std::int64_t images = maps.shape[0], pixels = maps.shape[2] * maps.shape[3];
+  const auto split = [](std::int64_t parts, std::int64_t tile, const char* how) {
+    return parts <= 1 ? ""
+                      : " split=" + std::to_string(parts) + "x" + std::to_string(tile) + ":" + how;
+  };
+  UsualPlan result{named("", gradient, leaf.fma),
+                   leaf.fma ? "simt/fma.fp32" : tensor_core(gradient), leaf.agree};
+  switch (leaf.form) {
+    case ConvolutionForm::chain: break;
+    case ConvolutionForm::lanes: result.plan += " split=32x1:round_robin:halves"; break;
+    case ConvolutionForm::images: result.plan += split(images, pixels, "ceil"); break;
+    case ConvolutionForm::split:
+    case ConvolutionForm::split_last_first: {
+      const std::int64_t tile = std::max(1, leaf.tile);
+      const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
+      const bool last_first = leaf.form == ConvolutionForm::split_last_first;
+      result.plan += split(parts, tile, last_first ? "round_robin:last_first" : "round_robin");
+      break;
+    }
+    default: return std::nullopt;
+  }
+  result.plan += stored_in(gradient);
+  return result;
+}
+
+bool is_pointwise(const ConvolutionCall& x) {
+  return x.weight.shape[2] == 1 && x.weight.shape[3] == 1;
+}
+
+// Of calls that the atlas does not hold: what cuDNN took for small networks, as the names of its
+// kernels and recorded results told.
+
+/// FMAs over channels, then the filter, for FP32 and few channels that do not lie together; else
+/// one chain over the filter, channels innermost.
+std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& output,
+                                       const Context& context) {
+  constexpr std::int64_t least = 16, vector = 8;
+  const bool is_together = operators::is_channels_last(x.input);
+  const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
+  const std::string ending = ending_of(x, output);
+  if (x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
+  if (output.type == formats::fp32) {
+    if (is_together) return {};
+    if (!is_pointwise(x)) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
+    if (!takes_tf32(context)) return {};
+    return UsualPlan{"in tf32", tensor_core(output) + ending};
+  }
+  if (!is_together && (x.input.shape[1] < least || x.input.shape[1] % vector != 0))
+    return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
+  return UsualPlan{"", tensor_core(output) + ending};
+}
+
+/// Of few output channels; with more cuDNN walks them in blocks of several kinds.
+std::optional<UsualPlan> other_data(const ConvolutionCall& x, const Tensor& maps,
+                                    const Tensor& data) {
+  constexpr std::int64_t most = 32;
+  if (x.groups != 1 || data.type == formats::fp32) return {};
+  if (maps.shape[1] > most && !is_pointwise(x)) return {};
+  return UsualPlan{"channels innermost", tensor_core(data) + stored_in(data)};
+}
+
+/// Of images of few channels; of those whose channels lie together one chain. For others cuDNN
+/// transforms the input or splits K in ways that no rule is known for.
+std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& gradient) {
+  constexpr std::int64_t few = 4;
+  const bool is_apart = x.stride[0] == x.weight.shape[2] && x.stride[1] == x.weight.shape[3] &&
+                        x.padding[0] == 0 && x.padding[1] == 0;
+  if (x.is_transposed || x.groups != 1) return {};
+  if (operators::is_channels_last(x.input) || (is_pointwise(x) && !is_apart))
+    return gradient.type == formats::fp32
+               ? std::nullopt
+               : std::optional(UsualPlan{"", tensor_core(gradient) + stored_in(gradient)});
+  if (x.input.shape[1] > few) return {};
+  if (is_apart)
+    return UsualPlan{"", "simt/fma.fp32 split=32x1:round_robin:halves" + stored_in(gradient)};
+  if (gradient.type == formats::fp32) return {};
+  return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
+}
+
+}  // namespace
+
+std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass pass,
+                                       const Context& context) {
+  const auto same = [](const std::array<std::int64_t, 2>& pair) { return pair[0] == pair[1]; };
+  if (x.groups != 1 || x.is_transposed || x.dilation[0] != 1 || x.dilation[1] != 1 ||
+      !same(x.stride) || !same(x.padding) || x.weight.shape[2] != x.weight.shape[3] ||
+      x.input.count() == 0 || x.weight.count() == 0 || context.flag("cudnn_benchmark", false))
+    return std::nullopt;
+  atlas::ConvolutionShape shape;
+  shape.images = x.input.shape[0];
+  shape.channels = x.input.shape[1];
+  shape.rows = x.input.shape[2];
+  shape.columns = x.input.shape[3];
+  shape.outputs = x.weight.shape[0];
+  shape.filter = x.weight.shape[2];
+  shape.stride = x.stride[0];
+  shape.padding = x.padding[0];
+  shape.channels_last = operators::is_channels_last(x.input);
+  shape.numbers = numbers_of(x.input, context);
+  shape.deterministic =
+      context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);
+  return atlas::leaf_of(shape, pass);
+}
+
+std::optional<UsualPlan> usual_forward(const ConvolutionCall& x, const Tensor& output,
+                                       const Context& context) {
+  const auto leaf = leaf_of(x, ConvolutionPass::forward, context);
+  if (!leaf) return other_forward(x, output, context);
+  if (leaf->form == ConvolutionForm::unknown) return std::nullopt;
+  return forward_of(*leaf, x, output);
+}
+
+std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps,
+                                    const Tensor& data, const Context& context) {
+  const auto leaf = leaf_of(x, ConvolutionPass::data, context);
+  if (!leaf) return other_data(x, maps, data);
+  if (leaf->form == ConvolutionForm::unknown) return std::nullopt;
+  return data_of(*leaf, maps, x.weight, data);
+}
+
+std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& maps,
+                                       const Tensor& gradient, const Context& context) {
+  const auto leaf = leaf_of(x, ConvolutionPass::weight, context);
+  if (!leaf) return other_weights(x, gradient);
+  return weights_of(*leaf, maps, gradient);
+}
+
+}  // namespace guardbit::emulator::replay

@@ -1,0 +1,38 @@
+"""Convolutions that an H200 computed, by the kernels that the atlas says cuDNN takes."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.__version__.startswith("2.11."):
+    pytest.skip(f"PyTorch {torch.__version__}: the H200 is modelled with 2.11", allow_module_level=True)
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(__file__).parent / "programs" / "recorded_convolutions.py"
+SCRIPTS, RECORDED = ROOT / "tools" / "scripts" / "atlas", ROOT / "tests" / "golden" / "convolutions" / "convolutions.npz"
+
+
+def counts(file):
+    result = subprocess.run([sys.executable, "-W", "ignore", "-m", "guardbit.torch", "--machine", "h200", "--guesses", "take", str(PROGRAM), str(SCRIPTS),
+                             str(file)], capture_output=True, text=True, check=False)
+    assert result.stdout, result.stderr
+    return ast.literal_eval(result.stdout)
+
+
+def test_recorded_convolutions_and_their_gradients():
+    found = counts(RECORDED)
+    assert sum(found.values()) == 3 * 73
+    assert found["different"] == 0
+    assert found["equal"] > 180
+
+
+def test_other_bits_are_noticed(tmp_path):
+    recorded = dict(np.load(RECORDED))
+    recorded["values"][0, 0, 3] ^= 1
+    np.savez(tmp_path / "changed.npz", **recorded)
+    assert counts(tmp_path / "changed.npz")["different"] == 1

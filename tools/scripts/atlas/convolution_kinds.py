@@ -1,0 +1,87 @@
+"""What the names of cuDNN's kernels say of the order of K in a convolution and its gradients."""
+import re
+
+FORWARD, DATA, WEIGHT = range(3)
+# As convolution_leaf.hpp's ConvolutionForm has them.
+KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "blocks_descending", "lanes", "chain", "images", "split",
+         "split_last_first", "tiled_narrow", "tiled_wide")
+NUMBER = {kind: i for i, kind in enumerate(KINDS)}
+# Kernels that change a layout, convert, or set zeros, and such as do something else before or after.
+AROUND = ("nchwToNhwc", "nhwcToNchw", "elementwise", "tensorTransform", "scalePacked", "FoldedNhwc", "foldedNhwc", "foldedNchw", "ToFolded",
+          "convertTensor", "AddPadding", "computeOffsets", "kern_precompute_indices")
+# Transforms of the input, stream-K and additions by atomics: no order that is known, or none.
+OTHER = ("winograd", "fft", "segment_k_on", "init_device_workspace", "dgrad_engine", "wgrad_alg0")
+
+
+def kernels_of(key):
+    """(place among the launches, name) of those that multiply, and how many there are."""
+    launches = [x for x in key.rsplit("#", 2)[0].split(";") if x and not x.startswith("set")]
+    return [(i, x) for i, x in enumerate(launches) if not any(word in x for word in AROUND)]
+
+
+def of_gather(name, direction, filter_places):
+    """Of a convolution or its gradient of data: kind, whether FMAs multiply, and block of channels."""
+    data = direction == DATA
+    if not data and "convolve_common_engine_float_NHWC" in name:
+        return "innermost", True, 0
+    if "dgrad2d_grouped_direct" in name if data else any(x in name for x in ("convolve_sgemm", "conv2d_grouped_direct")):
+        return "outermost", True, 0
+    if data and "dgrad2d_alg1_1" in name:
+        return "per_place", True, 0
+    if "ffma" in name:
+        return "outermost", True, 0
+    found = re.search(r"(?:fprop|dgrad)_(?:optimized|analytic)_\w*?_\d+x\d+_(\d+)x\d+", name)
+    if found:
+        return "blocks", False, int(found.group(1))
+    found = re.search(r"tilesize\d+x\d+x(\d+)", name)
+    if found and "xmma" in name and ("dgrad" in name if data else "fprop" in name):
+        if "wo_smem" in name:
+            return ("unknown", False, 0) if data else ("innermost" if "_aligna" in name else "loads", False, 0)
+        return "blocks_descending" if data and "sm90" in name else "blocks", False, int(found.group(1))
+    if ("gemm" in name or "nvjet" in name) and filter_places == 1 and "splitK" not in name:
+        return "innermost", False, 0
+    return "unknown", False, 0
+
+
+def of_weight(name, second, depth):
+    """Of a gradient of weights: kind, whether FMAs multiply, tile of K, parts, and columns and rows of a block."""
+    plain = lambda kind, fma: (kind, fma, 0, 1, 0, 0)
+    if "wgrad2d_grouped_direct" in name:
+        return plain("lanes", True)
+    if "wgrad_alg1_engine" in name:
+        return plain("chain", True)
+    if "wgrad2d_shmem" in name:
+        return plain("tiled_narrow", True)
+    if "reduce_wgrad_nchw_helper" in second and "splitK" not in name:
+        return plain("images", "ffma" in name)
+    if "wgrad_optimized" in name and not second:
+        return plain("chain" if depth == 1 else "unknown", False)
+    cutlass = re.search(r"ImplicitGemmConvolution.*?GemmShapeILi(\d+)ELi(\d+)ELi(\d+)", name)
+    if cutlass and (not second or "ReduceSplitK" in second):
+        m, n, k = map(int, cutlass.groups())
+        return plain("chain", False) if depth == 1 else ("split", False, k, depth, m, n) if second else plain("unknown", False)
+    xmma = re.search(r"xmma_wgrad\w*?_tilesize(\d+)x(\d+)x(\d+)", name)
+    if xmma and (not second or "split_k_kernel" in second):
+        m, n, k = map(int, xmma.groups())
+        if depth == 1:
+            return plain("chain", "ffma" in name)
+        return "split" if second else "split_last_first", "ffma" in name, k, depth, m, n
+    return plain("unknown", False)
+
+
+def kind_of(key, grids, direction, filter_places):
+    """(kind, whether FMAs multiply, block or tile, parts, columns and rows of a block); `grids`: three numbers of each launch."""
+    kernels = kernels_of(key)
+    unknown = (NUMBER["unknown"], 0, 0, 1, 0, 0)
+    if not kernels or len(kernels) > 2 or any(word in key for word in OTHER):
+        return unknown
+    place, name = kernels[0]
+    if direction != WEIGHT:
+        if len(kernels) > 1:
+            return unknown
+        kind, fma, block = of_gather(name, direction, filter_places)
+        return NUMBER[kind], int(fma), block, 1, 0, 0
+    if 3 * place + 2 >= len(grids):
+        return unknown
+    kind, fma, *rest = of_weight(name, kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2]))
+    return NUMBER[kind], int(fma), *rest

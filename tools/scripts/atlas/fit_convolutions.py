@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Makes the atlas' trees of convolutions of what record_convolutions.py recorded: python3 fit_convolutions.py FOLDER FILE.npz...
+
+Of every file the last twentieth is judged by, the two before it mark leaves, as fit_atlas.py does. Which of two tilings
+cuDNN's wgrad2d_shmem_tiling takes its name does not say: the recorded results do, where they were kept, and a tree of those
+answers for the others.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from convolution_kinds import DATA, FORWARD, KINDS, NUMBER, WEIGHT, kind_of
+from fit_atlas import AGREE, MULTIPROCESSORS, RULES, Tree, Writer, up
+from grow_tree import SOURCE
+from record_convolutions import GRIDS, PLACES, operands_of, output_of, places_of
+
+COST = 1.2
+DIRECTIONS = ("forward", "data", "weight")
+FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
+SPLITS = (NUMBER["split"], NUMBER["split_last_first"])
+
+
+def features_of(x):
+    """As convolution_leaf.cpp has them; `x`: columns of FIELDS."""
+    n, c, h, w, k, f, s, p, last, _, deterministic = x.T
+    q, r = (h + 2 * p - f) // s + 1, (w + 2 * p - f) // s + 1
+    alignment = lambda y: np.minimum(16, y & -y)
+    tiles = lambda y, z: up(y, 64) * up(z, 64)
+    result = [n, c, h, w, k, f, s, p, last, deterministic, q, r, alignment(c), alignment(k), alignment(w), alignment(r), c * f * f, k * f * f,
+              n * q * r, n * h * w, n * q * r * k, n * h * w * c, n * q * r * k * c * f * f, tiles(n * q * r, k), tiles(n * h * w, c),
+              tiles(c * f * f, k), np.minimum(c, k), np.maximum(c, k)]
+    return [y.astype(np.float64) for y in result]
+
+
+def rows_and_columns(x):
+    """Of the matrix of a weight gradient, and its K."""
+    n, c, h, w, k, f, s, p = x.T[:8]
+    return k, c * f * f, n * ((h + 2 * p - f) // s + 1) * ((w + 2 * p - f) // s + 1)
+
+
+def parts_by(x, rule, tile_m, tile_n):
+    rows, columns, depth = rows_and_columns(x)
+    blocks = up(rows, np.maximum(tile_m, 1)) * up(columns, np.maximum(tile_n, 1))
+    return np.maximum(1, np.where(rule < 200, rule, np.where(rule < 300, MULTIPROCESSORS * (rule - 200) // np.maximum(blocks, 1), 1)))
+
+
+def bits_of(x, direction, kind, fma, tile, parts):
+    """One number for all calls of a shape whose results have the same bits."""
+    f, images = x[:, 5], x[:, 0]
+    if direction == WEIGHT:
+        _, _, depth = rows_and_columns(x)
+        is_split, of_images = np.isin(kind, SPLITS), kind == NUMBER["images"]
+        used = np.where(is_split, np.minimum(parts, up(depth, np.maximum(tile, 1))), np.where(of_images, images, 1))
+        kind = np.where((is_split | of_images) & (used <= 1), NUMBER["chain"], kind)
+        kind = np.where((kind == NUMBER["split_last_first"]) & (used <= 2), NUMBER["split"], kind)
+        is_split = np.isin(kind, SPLITS)
+        return ((kind * 2 + fma) * 4096 + np.where(is_split, used, 0)) * 256 + np.where(is_split, tile, 0)
+    channels = x[:, 4] if direction == DATA else x[:, 1]
+    in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
+    whole = in_blocks & (tile >= channels)
+    pads = in_blocks & (channels % 16 != 0) & (f > 1)
+    one = f == 1
+    kind = np.where(one & np.isin(kind, [NUMBER[y] for y in ("outermost", "per_place", "blocks", "blocks_descending")]), NUMBER["innermost"], kind)
+    kind = np.where((kind == NUMBER["blocks"]) & whole & ~pads, NUMBER["innermost"], kind)
+    kind = np.where((kind == NUMBER["outermost"]) & (channels == 1), NUMBER["innermost"], kind)
+    in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
+    return (kind * 2 + fma) * 4096 + np.where(in_blocks, np.where(whole, 1, tile), 0)
+
+
+def label_of(kind, fma, tile, rule, tile_m, tile_n):
+    waves = (rule >= 200) & (rule < 300)
+    return (((kind * 2 + fma) * 256 + tile) * 1024 + rule) * 4096 + np.where(waves, tile_m // 8 * 64 + tile_n // 8, 0)
+
+
+def fields_of(label):
+    """kind, fma, tile, rule, tile_m, tile_n"""
+    rest, sides = label // 4096, label % 4096
+    rest, rule = rest // 1024, rest % 1024
+    rest, tile = rest // 256, rest % 256
+    return rest // 2, rest % 2, tile, rule, sides // 64 * 8, sides % 64 * 8
+
+
+def bits_of_label(x, direction, label):
+    kind, fma, tile, rule, tile_m, tile_n = fields_of(label)
+    return bits_of(x, direction, kind, fma, tile, parts_by(x, rule, tile_m, tile_n))
+
+
+def rules_of(x, kind, parts, tile_m, tile_n):
+    """The most frequent rules that give the parts, of all calls first."""
+    rule = np.ones(len(x), np.int64)
+    at = np.flatnonzero(np.isin(kind, SPLITS))
+    candidates = [r for r in RULES.tolist() if r < 300]
+    fits = np.stack([parts_by(x[at], np.full(len(at), r), tile_m[at], tile_n[at]) == parts[at] for r in candidates], 1) if len(at) else None
+    left = np.arange(len(at))
+    while len(left):
+        counts = fits[left].sum(0)
+        best = int(counts.argmax())
+        if counts[best] == 0:
+            rule[at[left]] = np.minimum(parts[at[left]], 199)
+            break
+        hit = fits[left, best]
+        rule[at[left[hit]]] = candidates[best]
+        left = left[~hit]
+    return rule
+
+
+def recorded(file):
+    """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, columns and rows of a block."""
+    data = dict(np.load(file))
+    keys = bytes(data["keys"]).decode().split("\n")
+    rows, ids, grids = data["rows"], data["ids"].reshape(-1, 3), data["grids"].reshape(-1, 3, GRIDS)
+    width = rows[:, 13] if rows.shape[1] > 13 else rows[:, 2]
+    calls = np.stack([rows[:, 0], rows[:, 1], rows[:, 2], width, *[rows[:, i] for i in (3, 4, 5, 6, 7, 8, 9)]], 1)
+    known, found = {}, []
+    for i in range(len(rows)):
+        for direction in range(3):
+            place = rows[i, 4] ** 2
+            key = (int(ids[i, direction]), grids[i, direction].tobytes(), direction, place == 1)
+            if key not in known:
+                known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
+            found.append(known[key])
+    return file, calls.astype(np.int64), np.array(found, np.int64).reshape(-1, 3, 6)
+
+
+def tiled(image, gradient, rows_of_lane, columns_of_lane, run):
+    """Of [places, images, rows, columns] the sums that one of wgrad2d_shmem_tiling's tilings gives, in FP32. Each thread has a chain of
+    multiply-adds over its pixels; sixteen units, of every fourth image and every fourth group of rows, are added in ascending order; then
+    eight lanes: neighbours, then the outer and the inner pairs, then these two."""
+    products = image.astype(np.float64) * gradient
+    row, column = np.arange(image.shape[2]), np.arange(image.shape[3])
+    lanes = []
+    for lane in range(8):
+        at_row, at_column = divmod(lane, columns_of_lane)
+        columns, total = column[column // run % columns_of_lane == at_column], np.zeros(len(image), np.float32)
+        for unit in range(16):
+            rows = row[(row // rows_of_lane % 4 == unit % 4) & (row % rows_of_lane == at_row)]
+            chain = np.zeros(len(image), np.float32)
+            for i in range(unit // 4, image.shape[1], 4):
+                for r in rows:
+                    for c in columns:
+                        chain = (chain + products[:, i, r, c]).astype(np.float32)
+            total = total + chain
+        lanes.append(total)
+    pairs = [lanes[2 * i] + lanes[2 * i + 1] for i in range(4)]
+    return (pairs[0] + pairs[3]) + (pairs[1] + pairs[2])
+
+
+TILINGS = {"tiled_narrow": (2, 4, 2), "tiled_wide": (4, 2, 6)}
+
+
+def rounded_bits(values, numbers):
+    """Codes of FP16 or BF16 as int32."""
+    if numbers == 0:
+        return values.astype(np.float16).view(np.int16).astype(np.int32)
+    bits = values.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).view(np.int16).astype(np.int32)
+
+
+def tiling_of(row, values):
+    """Which tiling gives the recorded weight gradient: its number, or 0 where neither or both do."""
+    x = dict(zip(("n", "c", "h", "k", "f", "s", "p"), row[:7].tolist()), w=int(row[13]) if len(row) > 13 else int(row[2]), dt=int(row[8]))
+    seed, (q, q2) = int(row[11]), output_of(x)
+    image, _, gradient, _ = operands_of(x, seed)
+    padded = np.pad(image, ((0, 0), (0, 0), (x["p"],) * 2, (x["p"],) * 2))
+    at = places_of(x, seed)[2]
+    a = np.stack([padded[:, c, r:r + (q - 1) * x["s"] + 1:x["s"], t:t + (q2 - 1) * x["s"] + 1:x["s"]] for _, c, r, t in at])
+    b = np.stack([gradient[:, k] for k, _, _, _ in at])
+    right = [name for name, shape in TILINGS.items() if (rounded_bits(tiled(a, b, *shape), x["dt"]) == values).all()]
+    return NUMBER[right[0]] if len(right) == 1 else 0
+
+
+def set_tilings(data, grower):
+    """Which tiling calls take, where results tell: what a tree of them says of all calls of the kernel."""
+    features, labels = [], []
+    for file, calls, kinds in data:
+        given = np.load(file)
+        rows, values = given["rows"], given["values"].reshape(-1, 3, PLACES)
+        place = np.cumsum(rows[:, 12]) - 1
+        told = (kinds[:, WEIGHT, 0] == NUMBER["tiled_narrow"]) & (rows[:, 12] == 1) & (rows[:, 11] % 2 == 1)
+        for i in np.flatnonzero(told):
+            tiling = tiling_of(rows[i], values[place[i], WEIGHT])
+            if tiling:
+                features.append(calls[i])
+                labels.append(tiling)
+    if not labels:
+        return
+    columns = lambda x: features_of(x) + [x[:, 9].astype(np.float64)]
+    features, labels = np.array(features), np.array(labels)
+    some = np.arange(len(labels)) % 5 > 0
+    tree = Tree(grower, columns(features[some]), labels[some], 3)
+    said = lambda x: tree.labels[tree.nodes["label"][tree.leaf_of(columns(x))]]
+    print(f"tilings: {len(labels)} results tell, of a fifth of them {(said(features[~some]) == labels[~some]).mean():.4f} told", flush=True)
+    tree = Tree(grower, columns(features), labels, 3)
+    for _, calls, kinds in data:
+        at = np.flatnonzero(kinds[:, WEIGHT, 0] == NUMBER["tiled_narrow"])
+        kinds[at, WEIGHT, 0] = said(calls[at])
+
+
+def trees_of(calls, classes, direction, numbers, grower, writer):
+    parts = [[], [], []]
+    for x, kinds in zip(calls, classes):
+        here = np.flatnonzero(x[:, 9] == numbers)
+        for part, (begin, end) in zip(parts, ((0, 17), (17, 19), (19, 20))):
+            rows = here[len(here) * begin // 20:len(here) * end // 20]
+            part.append((x[rows], kinds[rows, direction]))
+    learnt, check, judge = [tuple(np.concatenate(y) for y in zip(*part)) for part in parts]
+    x, (kind, fma, tile, count, tile_m, tile_n) = learnt[0], learnt[1].T
+    rule = rules_of(x, kind, count, tile_m, tile_n)
+    tree = Tree(grower, features_of(x), label_of(kind, fma, tile, rule, tile_m, tile_n))
+    tree.prune(COST)
+
+    def judged(y):
+        leaf = tree.leaf_of(features_of(y[0]))
+        label = tree.labels[tree.nodes["label"][leaf]]
+        kind, fma, tile, count = y[1].T[:4]
+        return leaf, bits_of_label(y[0], direction, label) == bits_of(y[0], direction, kind, fma, tile, count)
+
+    leaf, right = judged(check)
+    number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))
+    wrong = tree.nodes["wrong"] + np.bincount(leaf[~right], minlength=len(tree.nodes))
+    agree = 1000 * (1 - (wrong + 2) / (number + 6))
+    agree = np.array(AGREE)[(agree[:, None] >= np.array(AGREE)).argmax(1)]
+    leaf, right = judged(judge)
+    known = judge[1][:, 0] != 0
+    print(f"{DIRECTIONS[direction]} {('f16', 'bf16', 'tf32', 'f32')[numbers]}: {len(x)} calls learnt from, of {len(leaf)} others {(right & known).mean():.4f} told, "
+          f"{(~known).mean():.4f} of kernels without a plan;", " ".join(f"{a}: {(agree[leaf] == a).mean():.3f} {right[agree[leaf] == a].mean():.4f}" for a in AGREE
+                                                                     if (agree[leaf] == a).any()), flush=True)
+    writer.add(tree, agree, fields_of)
+
+
+def main(words):
+    folder, files = words[0], words[1:]
+    with tempfile.TemporaryDirectory() as build:
+        grower, source = os.path.join(build, "grow_tree"), os.path.join(build, "grow_tree" ".cpp")
+        with open(source, "w") as file:
+            file.write(SOURCE)
+        subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
+        data = [recorded(file) for file in files]
+        set_tilings(data, grower)
+        calls, classes = [x[1] for x in data], [x[2] for x in data]
+        writer = Writer()
+        for direction in (FORWARD, DATA, WEIGHT):
+            for numbers in range(4):
+                trees_of(calls, classes, direction, numbers, grower, writer)
+        writer.write(folder, "convolution_")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
