@@ -219,7 +219,8 @@ def test_pytorch_computes_what_has_no_model_where_asked(tmp_path):
 
 
 def test_guesses_are_not_taken_unasked(tmp_path):
-    name = script(tmp_path, "import torch\nx = torch.ones(1, 900, device='cuda')\nx @ x.T\n")
+    name = script(tmp_path, "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
+                            "torch.ones(88, 5504, device='cuda') @ torch.ones(2048, 5504, device='cuda').T\n")
     result = run(name, folder=tmp_path, options=())
     assert result.returncode == 3 and "script:3: aten.mm.default has no model" in result.stderr
     # Of calls that nothing is known of no share agrees.
