@@ -179,7 +179,8 @@ std::optional<ProductVerdict> tiled_verdict(const ConvolutionCall& x, const Tens
   const bool is_wide = leaf->form == ConvolutionForm::tiled_wide;
   const Tensor own = operators::tiled_weight_gradient(
       maps, x.input, x.weight, x.stride, x.padding,
-      is_wide ? operators::GradientTiling::wide : operators::GradientTiling::narrow);
+      is_wide ? operators::GradientTiling::wide : operators::GradientTiling::narrow,
+      context.threads);
   if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
   ProductVerdict verdict{Status::exact, is_wide ? "tiles of wide runs" : "tiles of narrow runs",
                          true, 0};

@@ -17,9 +17,11 @@ enum class GradientTiling : std::uint8_t { narrow, wide };
 /// units take every fourth image and every fourth group of rows; in each, eight lanes have a chain
 /// of FP32 multiply-adds. A lane's units are added in ascending order; then neighbouring lanes,
 /// then the outer and the inner pairs, then these two sums. Found from results and from sums in
-/// which two elements cancel (docs/ATLAS.md). UnknownShape where shapes do not fit.
+/// which two elements cancel (docs/ATLAS.md). UnknownShape where shapes do not fit. `threads`: of
+/// the CPU; 0: all.
 Tensor tiled_weight_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
                              std::array<std::int64_t, 2> stride,
-                             std::array<std::int64_t, 2> padding, GradientTiling tiling);
+                             std::array<std::int64_t, 2> padding, GradientTiling tiling,
+                             int threads = 0);
 
 }  // namespace guardbit::emulator::operators
