@@ -204,9 +204,12 @@ ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const T
 
 ProductVerdict weight_verdict(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
                               const Call& call, Context& context) {
-  if (auto tiled = tiled_verdict(x, maps, gradient, context)) return *tiled;
-  return verdict_of_product(weight_product(x, maps, gradient, context, call.op + " weight"),
-                            context);
+  const ProductCall product = weight_product(x, maps, gradient, context, call.op + " weight");
+  // What was recorded of this very program comes before what similar calls do.
+  if (context.has_results || !is_in_the_book(product, context)) {
+    if (auto tiled = tiled_verdict(x, maps, gradient, context)) return *tiled;
+  }
+  return verdict_of_product(product, context);
 }
 
 Answer convolution_backward(const Call& call, Context& context) {

@@ -91,6 +91,10 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
   return {Status::unmodelled, "no plan is known for this shape", false, 0};
 }
 
+bool is_in_the_book(const ProductCall& call, const Context& context) {
+  return planned_by_the_book(call, context).has_value();
+}
+
 ProductVerdict verdict_of_product(const ProductCall& call, Context& context) {
   return context.has_results ? judge_product(call, context) : computed_product(call, context);
 }

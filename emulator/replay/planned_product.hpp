@@ -11,6 +11,9 @@ namespace guardbit::emulator::replay {
 /// there.
 ProductVerdict computed_product(const ProductCall& call, const Context& context);
 
+/// Whether the book has a plan of the product.
+bool is_in_the_book(const ProductCall& call, const Context& context);
+
 /// judge_product where there are results, else computed_product.
 ProductVerdict verdict_of_product(const ProductCall& call, Context& context);
 

@@ -22,6 +22,15 @@ json prediction(const std::string& file, int status) {
   return json::parse(result.out).at("predictions").at(0);
 }
 
+/// The plan that gives a recorded call's results, in every bit.
+std::string right_plan(const std::string& name) {
+  const json j = prediction(atlas_golden + name + ".safetensors", 0);
+  INFO(name);
+  CHECK(j["predicted"] == true);
+  CHECK(j["mismatches"] == 0);
+  return j["plan"].get<std::string>();
+}
+
 TEST_CASE("verify --predict computes recorded calls by the plan that the call alone gives") {
   for (const std::string name : {"f32_split", "bf16_split"}) {
     const json j = prediction(atlas_golden + name + ".safetensors", 0);
@@ -40,59 +49,43 @@ TEST_CASE(
 }
 
 TEST_CASE("verify --predict knows kernels whose lanes share K") {
-  const auto plan = [](const char* name) {
-    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
-    CHECK(j["predicted"] == true);
-    return j["plan"].get<std::string>();
-  };
-  CHECK(plan("bf16_dot").find("lanes=256x1:round_robin:halves:groups2") != std::string::npos);
-  CHECK(plan("bf16_lanes_of_runs").find("promote=128 lanes=4x80:round_robin") != std::string::npos);
-  CHECK(plan("bf16_lanes_restarted").find("promote=32 lanes=16x1:round_robin") !=
+  CHECK(right_plan("bf16_dot").find("lanes=256x1:round_robin:halves:groups2") != std::string::npos);
+  CHECK(right_plan("bf16_lanes_of_runs").find("promote=128 lanes=4x80:round_robin") !=
         std::string::npos);
-  CHECK(plan("f32_lanes").find("lanes=32x10:round_robin:halves") != std::string::npos);
-  CHECK(plan("f32_lanes_of_24").find("lanes=24x4:round_robin:shuffles") != std::string::npos);
-  CHECK(plan("f32_two_lanes").find("lanes=2x16:round_robin") != std::string::npos);
-  CHECK(plan("f32_split_lanes").find("lanes=16x64:round_robin:halves split=3x1:ceil") !=
+  CHECK(right_plan("bf16_lanes_restarted").find("promote=32 lanes=16x1:round_robin") !=
         std::string::npos);
-  CHECK(plan("bf16_split_lanes_rounded").find("split=106x1:ceil add=rounded") != std::string::npos);
-  CHECK(plan("bf16_split_chains").find("promote=32 lanes=16x1:round_robin split=8x1:ceil") !=
+  CHECK(right_plan("f32_lanes").find("lanes=32x10:round_robin:halves") != std::string::npos);
+  CHECK(right_plan("f32_lanes_of_24").find("lanes=24x4:round_robin:shuffles") != std::string::npos);
+  CHECK(right_plan("f32_two_lanes").find("lanes=2x16:round_robin") != std::string::npos);
+  CHECK(right_plan("f32_split_lanes").find("lanes=16x64:round_robin:halves split=3x1:ceil") !=
+        std::string::npos);
+  CHECK(right_plan("bf16_split_lanes_rounded").find("split=106x1:ceil add=rounded") !=
+        std::string::npos);
+  CHECK(right_plan("bf16_split_chains").find("promote=32 lanes=16x1:round_robin split=8x1:ceil") !=
         std::string::npos);
 }
 
 TEST_CASE("verify --predict knows how blocks of threads share a dot product") {
-  const auto plan = [](const char* name) {
-    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
-    CHECK(j["mismatches"] == 0);
-    return j["plan"].get<std::string>();
-  };
-  CHECK(plan("f32_dot_blocks").find("split=3x256:round_robin:by_four") != std::string::npos);
-  CHECK(plan("f32_dot_strided").find("split=8x128:round_robin:by_four") != std::string::npos);
-  CHECK(plan("f32_dot_many_blocks").find("split=64x128:round_robin:by_four") != std::string::npos);
+  CHECK(right_plan("f32_dot_blocks").find("split=3x256:round_robin:by_four") != std::string::npos);
+  CHECK(right_plan("f32_dot_strided").find("split=8x128:round_robin:by_four") != std::string::npos);
+  CHECK(right_plan("f32_dot_many_blocks").find("split=64x128:round_robin:by_four") !=
+        std::string::npos);
 }
 
 TEST_CASE("verify --predict knows kernels that take tiles of K in turn") {
-  const auto plan = [](const char* name) {
-    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
-    CHECK(j["mismatches"] == 0);
-    return j["plan"].get<std::string>();
-  };
-  CHECK(plan("tf32_in_turn").find("split=3x64:round_robin d=") != std::string::npos);
-  CHECK(plan("tf32_in_turn_two_kernels").find("split=5x32:round_robin d=") != std::string::npos);
-  CHECK(plan("tf32_buffers").find("split=6x64:round_robin:buffers") != std::string::npos);
+  CHECK(right_plan("tf32_in_turn").find("split=3x64:round_robin d=") != std::string::npos);
+  CHECK(right_plan("tf32_in_turn_two_kernels").find("split=5x32:round_robin d=") !=
+        std::string::npos);
+  CHECK(right_plan("tf32_buffers").find("split=6x64:round_robin:buffers") != std::string::npos);
 }
 
 TEST_CASE("verify --predict knows into how many parts an FP32 layer of few features is cut") {
-  const auto plan = [](const char* name) {
-    const json j = prediction(atlas_golden + name + std::string(".safetensors"), 0);
-    CHECK(j["mismatches"] == 0);
-    return j["plan"].get<std::string>();
-  };
-  CHECK(plan("f32_largek_tail").find("split=4x16:ceil") != std::string::npos);
-  CHECK(plan("f32_largek_whole").find("split=") == std::string::npos);
-  CHECK(plan("f32_largek_five").find("split=5x88:ceil") != std::string::npos);
-  CHECK(plan("f32_largek_long").find("split=6x128:ceil") != std::string::npos);
-  CHECK(plan("f32_largek_thin").find("split=5x512:ceil") != std::string::npos);
-  CHECK(plan("f32_largek_parts").find("split=8x128:ceil") != std::string::npos);
+  CHECK(right_plan("f32_largek_tail").find("split=4x16:ceil") != std::string::npos);
+  CHECK(right_plan("f32_largek_whole").find("split=") == std::string::npos);
+  CHECK(right_plan("f32_largek_five").find("split=5x88:ceil") != std::string::npos);
+  CHECK(right_plan("f32_largek_long").find("split=6x128:ceil") != std::string::npos);
+  CHECK(right_plan("f32_largek_thin").find("split=5x512:ceil") != std::string::npos);
+  CHECK(right_plan("f32_largek_parts").find("split=8x128:ceil") != std::string::npos);
 }
 
 TEST_CASE("a leaf whose calls all agree is a rule") {

@@ -123,15 +123,17 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   const bool in_turn = leaf.form == Form::round_robin;
   if (!in_turn && leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
   if (leaf.form == Form::chain) return plan;
-  if (in_turn)
-    plan.split.tile = leaf.tile;
-  else if (leaf.form == Form::runs_of_8)
-    plan.split.tile = std::max<std::int64_t>(8, formats::rounded_up(call.k / leaf.parts, 8));
-  else
-    plan.split.tile = leaf.form == Form::tiles_of_64 ? 64 : tile_of_parts(call);
-  plan.split.parts = leaf.form == Form::runs_of_8
-                         ? static_cast<int>(formats::divided_up(call.k, plan.split.tile))
-                         : parts_with_elements(call.k, leaf.parts, plan.split.tile, in_turn);
+  std::int64_t parts = leaf.parts;
+  switch (leaf.form) {
+    case Form::round_robin: plan.split.tile = leaf.tile; break;
+    case Form::tiles_of_64: plan.split.tile = 64; break;
+    case Form::runs_of_8:
+      plan.split.tile = std::max<std::int64_t>(8, formats::rounded_up(call.k / parts, 8));
+      parts = formats::divided_up(call.k, plan.split.tile);
+      break;
+    default: plan.split.tile = tile_of_parts(call);
+  }
+  plan.split.parts = parts_with_elements(call.k, parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {
     plan.split = {};
     return plan;

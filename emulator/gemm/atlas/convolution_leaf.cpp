@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "emulator/gemm/atlas/packed_trees.hpp"
 #include "emulator/gemm/atlas/scope.hpp"
@@ -34,46 +35,45 @@ std::int64_t output_of(std::int64_t side, const ConvolutionShape& x) {
   return (side + 2 * x.padding - x.filter) / x.stride + 1;
 }
 
+/// In FP64: shapes of a recording may be such that their products exceed 64 bits.
 std::array<double, 28> features_of(const ConvolutionShape& x) {
-  using formats::divided_up;
-  const std::int64_t q = output_of(x.rows, x), r = output_of(x.columns, x);
-  const auto alignment = [](std::int64_t y) { return std::min<std::int64_t>(16, y & -y); };
-  const auto tiles = [](std::int64_t y, std::int64_t z) {
-    return divided_up(y, std::int64_t{64}) * divided_up(z, std::int64_t{64});
-  };
-  const std::int64_t places = x.filter * x.filter, pixels = x.images * q * r,
-                     image = x.images * x.rows * x.columns;
-  const std::array<std::int64_t, 28> whole = {x.images,
-                                              x.channels,
-                                              x.rows,
-                                              x.columns,
-                                              x.outputs,
-                                              x.filter,
-                                              x.stride,
-                                              x.padding,
-                                              x.channels_last ? 1 : 0,
-                                              x.deterministic ? 1 : 0,
-                                              q,
-                                              r,
-                                              alignment(x.channels),
-                                              alignment(x.outputs),
-                                              alignment(x.columns),
-                                              alignment(r),
-                                              x.channels * places,
-                                              x.outputs * places,
-                                              pixels,
-                                              image,
-                                              pixels * x.outputs,
-                                              image * x.channels,
-                                              pixels * x.outputs * x.channels * places,
-                                              tiles(pixels, x.outputs),
-                                              tiles(image, x.channels),
-                                              tiles(x.channels * places, x.outputs),
-                                              std::min(x.channels, x.outputs),
-                                              std::max(x.channels, x.outputs)};
-  std::array<double, 28> result{};
-  std::ranges::transform(whole, result.begin(), [](std::int64_t y) { return double(y); });
-  return result;
+  const std::int64_t rows = output_of(x.rows, x), columns = output_of(x.columns, x);
+  const auto number = [](std::int64_t y) { return static_cast<double>(y); };
+  const auto alignment = [&](std::int64_t y) { return number(std::min<std::int64_t>(16, y & -y)); };
+  const auto tiles = [](double y, double z) { return std::ceil(y / 64) * std::ceil(z / 64); };
+  const double images = number(x.images), channels = number(x.channels),
+               outputs = number(x.outputs);
+  const double places = number(x.filter) * number(x.filter);
+  const double pixels = images * number(rows) * number(columns);
+  const double image = images * number(x.rows) * number(x.columns);
+  return {images,
+          channels,
+          number(x.rows),
+          number(x.columns),
+          outputs,
+          number(x.filter),
+          number(x.stride),
+          number(x.padding),
+          x.channels_last ? 1.0 : 0.0,
+          x.deterministic ? 1.0 : 0.0,
+          number(rows),
+          number(columns),
+          alignment(x.channels),
+          alignment(x.outputs),
+          alignment(x.columns),
+          alignment(columns),
+          channels * places,
+          outputs * places,
+          pixels,
+          image,
+          pixels * outputs,
+          image * channels,
+          pixels * outputs * channels * places,
+          tiles(pixels, outputs),
+          tiles(image, channels),
+          tiles(channels * places, outputs),
+          std::min(channels, outputs),
+          std::max(channels, outputs)};
 }
 
 /// Parts of K. Below 200: so many; 200 + w: as many as give the multiprocessors w thread blocks
@@ -90,10 +90,8 @@ std::int64_t parts_of(const ConvolutionShape& x, const PackedLabel& label) {
 }  // namespace
 
 ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
-  static const PackedTrees trees({convolution_nodes, sizeof convolution_nodes - 1},
-                                 {convolution_thresholds, sizeof convolution_thresholds - 1},
-                                 convolution_thresholds_of_feature,
-                                 {convolution_labels, sizeof convolution_labels - 1});
+  static const PackedTrees trees(convolution_nodes, convolution_thresholds,
+                                 convolution_thresholds_of_feature, convolution_labels);
   const auto tree = 4 * static_cast<std::size_t>(pass) + static_cast<std::size_t>(shape.numbers);
   const PackedLabel& label = trees.leaf(features_of(shape), convolution_roots.at(tree));
   ConvolutionLeaf leaf;

@@ -104,9 +104,8 @@ std::int64_t parts_of(const ProductCall& call, const PackedLabel& label) {
 
 /// The leaf of the tree that begins at a node.
 Leaf leaf_of(const ProductCall& call, const std::array<double, 28>& features, std::size_t root) {
-  static const PackedTrees trees({packed_nodes, sizeof packed_nodes - 1},
-                                 {packed_thresholds, sizeof packed_thresholds - 1},
-                                 thresholds_of_feature, {packed_labels, sizeof packed_labels - 1});
+  static const PackedTrees trees(packed_nodes, packed_thresholds, thresholds_of_feature,
+                                 packed_labels);
   const PackedLabel& label = trees.leaf(features, root);
   Leaf leaf;
   leaf.form = form_of(label);

@@ -165,6 +165,20 @@ def number_of(code):
     return float(np.uint32(code << 7).view(np.float32))
 
 
+def most_frequent(fits):
+    """Of each row a column that fits it, or -1: the column that fits most rows, then the one that fits most of the others, ..."""
+    column, left = np.full(len(fits), -1), np.ones(len(fits), bool)
+    while left.any():
+        counts = fits[left].sum(0)
+        best = int(counts.argmax())
+        if counts[best] == 0:
+            break
+        hit = left & fits[:, best]
+        column[hit] = best
+        left &= ~hit
+    return column
+
+
 def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
     """A rule for the parts of each call: of those that give them the one that most calls like it share."""
     at = np.flatnonzero(np.isin(form, CUT_FORMS))
@@ -186,15 +200,8 @@ def rules_of(calls, form, unit, tile, parts, tile_m, tile_n, features, grower):
     group = ((leaf * 16 + form[at]) * 4 + unit[at]) * 4096 + tile_m[at] // 8 * 64 + tile_n[at] // 8
     order = np.argsort(group, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        fit, left = fits[rows], np.ones(len(rows), bool)
-        while left.any():
-            counts = fit[left].sum(0)
-            best = int(counts.argmax())
-            if counts[best] == 0:
-                break
-            hit = left & fit[:, best]
-            rule[at[rows[hit]]] = RULES[best]
-            left &= ~hit
+        column = most_frequent(fits[rows])
+        rule[at[rows[column >= 0]]] = RULES[column[column >= 0]]
     return rule
 
 
@@ -296,6 +303,13 @@ def judged(trees, sweep):
     return leaf, bits_of_label(sweep[0], label) == bits_of(sweep[0], *[sweep[i] for i in (1, 4, 3, 2)], sweep[5] // 8)
 
 
+def agreement(calls, wrong):
+    """Of so many calls of a leaf and wrong ones the share that agrees, of AGREE."""
+    # Two more wrong calls and four right ones: of few calls little is known, and most of these were learnt from.
+    agree = 1000 * (1 - (wrong + 2) / (calls + 6))
+    return np.array(AGREE)[(agree[:, None] >= np.array(AGREE)).argmax(1)]
+
+
 def report(trees, check, judge, name):
     """How far the calls of each leaf agree, by those that were learnt from and others; what they all say of another sweep is
     printed."""
@@ -303,9 +317,7 @@ def report(trees, check, judge, name):
     nodes = np.concatenate([tree.nodes for tree in trees])
     calls = nodes["calls"] + np.bincount(leaf, minlength=len(nodes))
     wrong = nodes["wrong"] + np.bincount(leaf[~right], minlength=len(nodes))
-    # Two more wrong calls and four right ones: of few calls little is known, and most of these were learnt from.
-    agree = 1000 * (1 - (wrong + 2) / (calls + 6))
-    agree = np.array(AGREE)[(agree[:, None] >= np.array(AGREE)).argmax(1)]
+    agree = agreement(calls, wrong)
     leaf, right = judged(trees, judge)
     known = judge[1] != UNKNOWN
     print(f"{name}: {(right & known).mean():.4f} told, unknown {(~known).mean():.4f}")
@@ -341,14 +353,20 @@ def divided(sweeps):
     return parts
 
 
+def built_grower(folder):
+    """The program that grows trees, built in a folder."""
+    grower, source = os.path.join(folder, "grow_tree"), os.path.join(folder, "grow_tree" ".cpp")
+    with open(source, "w") as file:
+        file.write(SOURCE)
+    subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
+    return grower
+
+
 def main(words):
     folder, files = words[0], words[1:]
     writer = Writer()
     with tempfile.TemporaryDirectory() as build:
-        grower, source = os.path.join(build, "grow_tree"), os.path.join(build, "grow_tree" ".cpp")
-        with open(source, "w") as file:
-            file.write(SOURCE)
-        subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
+        grower = built_grower(build)
         for numbers, name in enumerate(DTYPES):
             learnt, check, judge = divided([sweep_of(file, numbers) for file in files])
             print(f"{name}: {len(learnt[0])} calls to learn from", flush=True)

@@ -5,16 +5,13 @@ Of every file the last twentieth is judged by, the two before it mark leaves, as
 cuDNN's wgrad2d_shmem_tiling takes its name does not say: the recorded results do, where they were kept, and a tree of those
 answers for the others.
 """
-import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
 from convolution_kinds import DATA, FORWARD, KINDS, NUMBER, WEIGHT, kind_of
-from fit_atlas import AGREE, MULTIPROCESSORS, RULES, Tree, Writer, up
-from grow_tree import SOURCE
+from fit_atlas import AGREE, MULTIPROCESSORS, RULES, Tree, Writer, agreement, built_grower, divided, most_frequent, up
 from record_convolutions import GRIDS, PLACES, operands_of, output_of, places_of
 
 COST = 1.2
@@ -92,18 +89,10 @@ def rules_of(x, kind, parts, tile_m, tile_n):
     """The most frequent rules that give the parts, of all calls first."""
     rule = np.ones(len(x), np.int64)
     at = np.flatnonzero(np.isin(kind, SPLITS))
-    candidates = [r for r in RULES.tolist() if r < 300]
-    fits = np.stack([parts_by(x[at], np.full(len(at), r), tile_m[at], tile_n[at]) == parts[at] for r in candidates], 1) if len(at) else None
-    left = np.arange(len(at))
-    while len(left):
-        counts = fits[left].sum(0)
-        best = int(counts.argmax())
-        if counts[best] == 0:
-            rule[at[left]] = np.minimum(parts[at[left]], 199)
-            break
-        hit = fits[left, best]
-        rule[at[left[hit]]] = candidates[best]
-        left = left[~hit]
+    candidates = RULES[RULES < 300]
+    fits = np.stack([parts_by(x[at], np.full(len(at), r), tile_m[at], tile_n[at]) == parts[at] for r in candidates], 1)
+    column = most_frequent(fits)
+    rule[at] = np.where(column >= 0, candidates[column], np.minimum(parts[at], 199))
     return rule
 
 
@@ -199,14 +188,8 @@ def set_tilings(data, grower):
         kinds[at, WEIGHT, 0] = said(calls[at])
 
 
-def trees_of(calls, classes, direction, numbers, grower, writer):
-    parts = [[], [], []]
-    for x, kinds in zip(calls, classes):
-        here = np.flatnonzero(x[:, 9] == numbers)
-        for part, (begin, end) in zip(parts, ((0, 17), (17, 19), (19, 20))):
-            rows = here[len(here) * begin // 20:len(here) * end // 20]
-            part.append((x[rows], kinds[rows, direction]))
-    learnt, check, judge = [tuple(np.concatenate(y) for y in zip(*part)) for part in parts]
+def trees_of(data, direction, numbers, grower, writer):
+    learnt, check, judge = divided([(x[x[:, 9] == numbers], kinds[x[:, 9] == numbers, direction]) for _, x, kinds in data])
     x, (kind, fma, tile, count, tile_m, tile_n) = learnt[0], learnt[1].T
     rule = rules_of(x, kind, count, tile_m, tile_n)
     tree = Tree(grower, features_of(x), label_of(kind, fma, tile, rule, tile_m, tile_n))
@@ -221,8 +204,7 @@ def trees_of(calls, classes, direction, numbers, grower, writer):
     leaf, right = judged(check)
     number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))
     wrong = tree.nodes["wrong"] + np.bincount(leaf[~right], minlength=len(tree.nodes))
-    agree = 1000 * (1 - (wrong + 2) / (number + 6))
-    agree = np.array(AGREE)[(agree[:, None] >= np.array(AGREE)).argmax(1)]
+    agree = agreement(number, wrong)
     leaf, right = judged(judge)
     known = judge[1][:, 0] != 0
     print(f"{DIRECTIONS[direction]} {('f16', 'bf16', 'tf32', 'f32')[numbers]}: {len(x)} calls learnt from, of {len(leaf)} others {(right & known).mean():.4f} told, "
@@ -234,17 +216,13 @@ def trees_of(calls, classes, direction, numbers, grower, writer):
 def main(words):
     folder, files = words[0], words[1:]
     with tempfile.TemporaryDirectory() as build:
-        grower, source = os.path.join(build, "grow_tree"), os.path.join(build, "grow_tree" ".cpp")
-        with open(source, "w") as file:
-            file.write(SOURCE)
-        subprocess.run(["g++", "-std=c++17", "-O3", "-march=native", "-pthread", source, "-o", grower], check=True)
+        grower = built_grower(build)
         data = [recorded(file) for file in files]
         set_tilings(data, grower)
-        calls, classes = [x[1] for x in data], [x[2] for x in data]
         writer = Writer()
         for direction in (FORWARD, DATA, WEIGHT):
             for numbers in range(4):
-                trees_of(calls, classes, direction, numbers, grower, writer)
+                trees_of(data, direction, numbers, grower, writer)
         writer.write(folder, "convolution_")
 
 

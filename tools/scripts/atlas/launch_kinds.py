@@ -164,6 +164,7 @@ def classes_of(calls, keys, ids, grids=()):
         signature, depth, word = key.rsplit("#", 2)
         kind = kind_of(signature)
         split = int(word) if word != "0" else (1 if depth.startswith("x") else int(depth))
+        # Of a batch that does not divide the grid's depth the parts are not known, but by the older rule of FP32's tiles of 8.
         if depth.startswith("x") and kind[0] in (RUNS_OF_8, ROUND_ROBIN) and kind[2] != 8:
             kind = (UNKNOWN, kind[1], *kind[2:]) if depth == "x1" else (UNKNOWN, UNKNOWN, *kind[2:])
         rows.append((*kind[:4], kind[4], max(1, split), *tile_of(signature)))
@@ -184,7 +185,7 @@ def classes_of(calls, keys, ids, grids=()):
         places = np.zeros(1025, np.int64)
         places[LANE_COUNTS] = np.arange(len(LANE_COUNTS))
         lanes, tile = np.where(is_gemv, places[np.minimum(gemv, 1024)], lanes), np.where(is_gemv | is_split, run, tile)
-        unit = np.where((is_gemv | is_split) & (calls[:, 2] != 3), SIMT, np.where(is_gemv | is_split, USUAL, unit))
+        unit = np.where(is_gemv | is_split, np.where(calls[:, 2] == 3, USUAL, SIMT), unit)
         tile_m, tile_n = np.where(is_split, 8 * places[np.minimum(gemv, 1024)], tile_m), np.where(is_split, 8 * np.log2(rows_of_block).astype(np.int64), tile_n)
     has_tile = np.isin(form, (CHAIN, PARTS, IN_PLACE, ROUNDED_PARTS, ROUND_ROBIN, SPLIT_LANES, *LANES))
     # Of kernels that take tiles in turn, but do not here, no tile is incomplete first.
