@@ -68,6 +68,19 @@ def test_a_wrong_plan_is_noticed(tmp_path):
     assert result.stdout.splitlines() != (PROGRAMS / "h200" / "mlp_bf16.txt").read_text().splitlines()
 
 
+def test_a_plan_of_the_book_comes_before_the_tiled_gradient_of_the_atlas(tmp_path):
+    name = script(tmp_path, "import torch\ntorch.manual_seed(0)\nx = torch.randn(16, 2, 16, 16, device='cuda').half()\n"
+                            "w = torch.randn(8, 2, 3, 3, device='cuda').half().requires_grad_()\n"
+                            "torch.nn.functional.conv2d(x, w, padding=1).sum().backward()\nprint(w.grad.cpu().tolist())\n")
+    shape = ("aten.convolution_backward.default weight fp16[16,2,16,16,;512,256,16,1,] fp16[8,2,3,3,;18,9,3,1,] fp16[8,2,3,3,;18,9,3,1,] "
+             "1,1 1,1 1,1 groups=1")
+    book = tmp_path / "book.json"
+    book.write_text(json.dumps({"plan_book": 1, "plans": {shape: ["sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 alpha=1.0625 d=fp16"]}}))
+    tiled, planned = (run(name, options=("--guesses", "take", *options), folder=tmp_path) for options in ((), ("--book", str(book))))
+    assert tiled.returncode == 0 and planned.returncode == 0, tiled.stderr + planned.stderr
+    assert tiled.stdout != planned.stdout
+
+
 def script(folder, text):
     path = folder / "script"
     path.write_text(text)
