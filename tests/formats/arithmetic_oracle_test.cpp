@@ -80,7 +80,9 @@ void judge_all_pairs(bool all) {
 
 }  // namespace
 
-TEST_CASE("every pair of codes of at most 8 bits, every operation") { judge_all_pairs(false); }
+TEST_CASE("every pair of codes of at most 8 bits, every operation", "[long]") {
+  judge_all_pairs(false);
+}
 
 TEST_CASE("every pair of codes of at most 8 bits, every operation, each destination", "[sweep]") {
   judge_all_pairs(true);

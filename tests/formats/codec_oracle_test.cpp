@@ -131,7 +131,7 @@ TEST_CASE("every gap of fp16 and bf16, many of the 16-bit integers, all rounding
   judge_sixteen_bits(1);
 }
 
-TEST_CASE("gaps of the wide formats at both ends, at every exponent and at random") {
+TEST_CASE("gaps of the wide formats at both ends, at every exponent and at random", "[long]") {
   Mismatches mismatches;
   parallel_for(wide_formats.size(), 1, 0, [&](std::size_t index, std::size_t) {
     const JudgedFormat& to = wide_formats[index];

@@ -52,9 +52,10 @@ TEST_CASE("JSON that nests deep is refused by whoever reads it") {
 TEST_CASE("a folder or nonsense in the place of a file gives a line without a library's words",
           "[long]") {
   const TemporaryFolder folder;
-  const std::string nonsense = folder.path("nonsense.json");
+  const std::string nonsense = folder.path("nonsense.json"), inner = folder.path("inner");
   tests::write_text(nonsense, "{\"a\": }");
-  for (const std::string& place : {folder.path("."), nonsense})
+  std::filesystem::create_directory(inner);
+  for (const std::string& place : {inner, nonsense})
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
              {"verify", place},
              {"scaler", "replay", place + (place == nonsense ? "" : "/../")},

@@ -133,7 +133,8 @@ TEST_CASE("a judgement of which an end is asked says what it has and what it lef
 }
 
 TEST_CASE(
-    "a fault of one tile of a large product, or of half of it, is named with all of its lines") {
+    "a fault of one tile of a large product, or of half of it, is named with all of its lines",
+    "[long]") {
   LargeProduct x(640, 512, 320);
   const RealMatrix right = x.product();
   const auto faulty = [&](std::int64_t row, std::int64_t rows, std::int64_t column,

@@ -407,7 +407,7 @@ TEST_CASE("results are explained through smooth activations, in the form that th
   }
 }
 
-TEST_CASE("what did not go through the smooth activation that was asked for is wrong") {
+TEST_CASE("what did not go through the smooth activation that was asked for is wrong", "[long]") {
   Random random(80);
   GemmProblem x;
   x.a = random_matrix(formats::fp32, 1, 40, 96, random, -2, 1);

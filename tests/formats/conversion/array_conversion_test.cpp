@@ -191,14 +191,14 @@ TEMPLATE_TEST_CASE("the kernels have every pair of narrow formats", "[cpu]", Avx
   }
 }
 
-TEST_CASE("every code of at most 8 bits converts as the reference says, all policies") {
+TEST_CASE("every code of at most 8 bits converts as the reference says, all policies", "[long]") {
   const std::vector<Overflow> all = policies();
   for (const Format& from : sources) {
     if (bits(from) <= 8) check_pairs(from, all);
   }
 }
 
-TEST_CASE("every fp16 and bf16 code converts as the reference says") {
+TEST_CASE("every fp16 and bf16 code converts as the reference says", "[long]") {
   check_pairs(fp16, std::span(few_policies).first(1));
   check_pairs(bf16, std::span(few_policies).last(1));
 }
@@ -224,7 +224,7 @@ TEST_CASE("fp32 and tf32 numbers at their hardest convert as the reference says,
   CHECK(mismatches.report() == "");
 }
 
-TEST_CASE("int16 codes convert as the reference says") {
+TEST_CASE("int16 codes convert as the reference says", "[long]") {
   check_pairs(int16, std::span(few_policies).first(1));
 }
 

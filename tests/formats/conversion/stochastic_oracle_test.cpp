@@ -7,7 +7,7 @@
 
 namespace guardbit::formats {
 
-TEST_CASE("stochastic rounding with every value of 1 to 6 random bits") {
+TEST_CASE("stochastic rounding with every value of 1 to 6 random bits", "[long]") {
   Mismatches mismatches;
   parallel_for(narrow_formats.size(), 1, 0, [&](std::size_t index, std::size_t) {
     const JudgedFormat& to = narrow_formats[index];

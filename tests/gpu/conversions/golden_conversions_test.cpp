@@ -113,7 +113,7 @@ TEST_CASE("the device converted all of up to 16 bits as the model does here") {
   CHECK(compared > 300);
 }
 
-TEST_CASE("the device converted slices of larger sources as the model does here") {
+TEST_CASE("the device converted slices of larger sources as the model does here", "[long]") {
   check_slices(std::span(recorded_slices).first(1));
 }
 
