@@ -174,6 +174,36 @@ TEST_CASE("plan of a range of sizes says what it says of each size alone") {
   CHECK(next == 41);
 }
 
+TEST_CASE("a map of sizes says what plan says of each pair") {
+  const auto asked = [](const std::string& m, const std::string& k) {
+    const CommandResult result = run_command({"plan", "--call", "mm", "--m", m, "--n", "10", "--k",
+                                              k, "--dtype", "fp32", "--layout", "TN", "--json"});
+    INFO(result.error);
+    REQUIRE(result.status <= 1);
+    return json::parse(result.out);
+  };
+  const json map = asked("3:70:21", "64:4096:1000");
+  CHECK(map["down"] == "m");
+  CHECK(map["across"] == "k");
+  // The last size is the last step's.
+  CHECK(map["m"]["last"] == 66);
+  CHECK(map["k"]["last"] == 4064);
+  REQUIRE(map["cells"].size() == std::size_t{4 * 5});
+  std::size_t cell = 0, rules = 0;
+  for (int m = 3; m <= 66; m += 21) {
+    for (int k = 64; k <= 4064; k += 1000, ++cell) {
+      INFO(m << ' ' << k);
+      const json one = asked(std::to_string(m), std::to_string(k));
+      const json& plan = map["plans"][map["cells"][cell].get<std::size_t>()];
+      CHECK(plan["plan"] == (one["plan"].is_null() ? json() : one["plan"]["text"]));
+      CHECK(plan["most_partial_sums"] >= map["partial_sums"][cell]);
+      if (one["known"] == "rule") ++rules;
+    }
+  }
+  CHECK(map["rules"] == rules);
+  CHECK(map["plans"].size() > 1);
+}
+
 TEST_CASE("the atlas refuses what it does not hold") {
   using emulator::atlas::plan_of;
   CHECK_THROWS_AS(plan_of({.m = 0}), formats::Error);

@@ -106,7 +106,17 @@ TEST_CASE("no words of a picture overlap or leave it, whatever its size, axes an
   CHECK(crowded(histogram).empty());
   Drawing map(336, 360, "map");
   draw_map(map, {0, 0, 336, 360},
-           {"errors", "column", "row", "ulp", 2, 2, 64, 64, 128, 128, {0, 3, INFINITY, NAN}});
+           {.title = "errors",
+            .x_label = "column",
+            .y_label = "row",
+            .unit = "ulp",
+            .rows = 2,
+            .columns = 2,
+            .tile_rows = 64,
+            .tile_columns = 64,
+            .last_row = 128,
+            .last_column = 128,
+            .numbers = {0, 3, INFINITY, NAN}});
   CHECK(crowded(map).empty());
 }
 

@@ -28,8 +28,8 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
-#include "tools/products/call_plan.hpp"
-#include "tools/products/plan_json.hpp"
+#include "tools/products/plans/call_plan.hpp"
+#include "tools/products/plans/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "tools/plot/axis.hpp"
 
@@ -28,7 +29,7 @@ std::string shade(double share) {
   return colour;
 }
 
-constexpr const char *not_compared = "#c8c8c8", *infinite = "#D55E00", *none = "#ffffff";
+constexpr const char *grey = "#c8c8c8", *infinite = "#D55E00", *none = "#ffffff";
 
 }  // namespace
 
@@ -42,13 +43,13 @@ void draw_map(Drawing& drawing, const Box& area, const MapOfTiles& map) {
     if (std::isfinite(x) && x > 0) positive.push_back(x);
   }
   const auto [least, most] = std::ranges::minmax_element(positive);
-  const bool is_logarithmic = !positive.empty() && *most > 50 * *least;
+  const bool is_logarithmic = !positive.empty() && *most > (map.counts ? 1 : 50) * *least;
   const Axis scale(positive, is_logarithmic,
                    positive.empty() || *least == *most
                        ? std::optional<Range>({0, positive.empty() ? 1 : *most})
                        : std::optional<Range>({is_logarithmic ? *least : 0, *most}));
   const auto colour_of = [&](double x) -> std::string {
-    if (std::isnan(x)) return not_compared;
+    if (std::isnan(x)) return grey;
     if (std::isinf(x)) return infinite;
     return x == 0 ? none : shade(scale.share(x));
   };
@@ -57,22 +58,33 @@ void draw_map(Drawing& drawing, const Box& area, const MapOfTiles& map) {
     drawing.text({area.left + 10, top + 12}, words, {title_size});
     top += 19;
   }
-  const Axis down({0, map.last_row}, false, Range{0, map.last_row});
-  const Axis across({0, map.last_column}, false, Range{0, map.last_column});
+  const Axis down({map.first_row, map.last_row}, false, Range{map.first_row, map.last_row});
+  const Axis across({map.first_column, map.last_column}, false,
+                    Range{map.first_column, map.last_column});
   const double bar = 98, bottom = area.bottom - bar;
   double widest = 0;
   for (const Tick& tick : down.ticks(bottom - top, false, tick_size))
     widest = std::max(widest, width_of(tick.label, tick_size));
   Box box = {area.left + 10 + 16 + widest + 12, top + 8, area.right - 24, bottom};
-  // Tiles are square where that wastes less than half of the room.
-  const double width = std::min(box.width(), 2 * box.height() * map.last_column / map.last_row);
-  const double height = std::min(box.height(), 2 * box.width() * map.last_row / map.last_column);
+  const double row_span = map.last_row - map.first_row;
+  const double column_span = map.last_column - map.first_column;
+  double width = box.width(), height = box.height();
+  if (!map.fills) {
+    // Tiles are square where that wastes less than half of the room.
+    width = std::min(width, 2 * box.height() * column_span / row_span);
+    height = std::min(height, 2 * box.width() * row_span / column_span);
+  }
   box.right = box.left + width;
   box.bottom = box.top + height;
   const auto x = [&](double column) {
-    return box.left + width * std::min(1.0, column / map.last_column);
+    return box.left + width * std::min(1.0, (column - map.first_column) / column_span);
   };
-  const auto y = [&](double row) { return box.top + height * std::min(1.0, row / map.last_row); };
+  const auto y = [&](double row) {
+    return box.top + height * std::min(1.0, (row - map.first_row) / row_span);
+  };
+  const auto place = [](double first, double step, std::size_t i) {
+    return first + static_cast<double>(i) * step;
+  };
   drawing.begin_tiles();
   for (std::size_t i = 0; i < map.rows; ++i) {
     for (std::size_t j = 0; j < map.columns;) {
@@ -80,10 +92,10 @@ void draw_map(Drawing& drawing, const Box& area, const MapOfTiles& map) {
       std::size_t end = j + 1;
       while (end < map.columns && colour_of(map.numbers[i * map.columns + end]) == colour) ++end;
       if (colour != none)
-        drawing.box({x(static_cast<double>(j) * map.tile_columns),
-                     y(static_cast<double>(i) * map.tile_rows),
-                     x(static_cast<double>(end) * map.tile_columns),
-                     y(static_cast<double>(i + 1) * map.tile_rows)},
+        drawing.box({x(place(map.first_column, map.tile_columns, j)),
+                     y(place(map.first_row, map.tile_rows, i)),
+                     x(place(map.first_column, map.tile_columns, end)),
+                     y(place(map.first_row, map.tile_rows, i + 1))},
                     colour);
       j = end;
     }
@@ -110,7 +122,21 @@ void draw_map(Drawing& drawing, const Box& area, const MapOfTiles& map) {
   // What the shades mean.
   double y_bar = box.bottom + 42;
   double left = box.left;
-  if (!positive.empty()) {
+  const auto explain = [&](bool is_there, const std::string& colour, const std::string& words) {
+    if (!is_there) return;
+    drawing.box({left, y_bar, left + 9, y_bar + 9}, ink::line);
+    drawing.box({left + 0.8, y_bar + 0.8, left + 8.2, y_bar + 8.2}, colour);
+    drawing.text({left + 14, y_bar + 9}, words, {tick_size});
+    left += 14 + width_of(words, tick_size) + 14;
+  };
+  const std::set<double> different(positive.begin(), positive.end());
+  constexpr std::size_t most_single = 8;
+  if (map.counts && different.size() <= most_single) {
+    for (const double x : different) explain(true, colour_of(x), number_label(x));
+    drawing.text({left, y_bar + 9}, map.unit, {tick_size});
+    left = box.left;
+    y_bar += 20;
+  } else if (!positive.empty()) {
     constexpr int steps = 40;
     const double length = std::min(150.0, width * 0.6), step = length / steps;
     drawing.begin_tiles();
@@ -124,16 +150,9 @@ void draw_map(Drawing& drawing, const Box& area, const MapOfTiles& map) {
     drawing.text({left + length + 10, y_bar + 9}, map.unit, {tick_size});
     y_bar += 26;
   }
-  const auto explain = [&](bool is_there, const char* colour, const char* words) {
-    if (!is_there) return;
-    drawing.box({left, y_bar, left + 9, y_bar + 9}, ink::line);
-    drawing.box({left + 0.8, y_bar + 0.8, left + 8.2, y_bar + 8.2}, colour);
-    drawing.text({left + 14, y_bar + 9}, words, {tick_size});
-    left += 14 + width_of(words, tick_size) + 14;
-  };
   explain(has_zero, none, "equal");
   explain(has_infinity, infinite, "infinity or NaN");
-  explain(has_nan, not_compared, "not compared");
+  explain(has_nan, grey, map.nan_words);
 }
 
 }  // namespace guardbit::tools

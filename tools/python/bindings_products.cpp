@@ -20,7 +20,7 @@
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
 #include "tools/catalogue/format_facts.hpp"
-#include "tools/products/call_plan.hpp"
+#include "tools/products/plans/call_plan.hpp"
 #include "tools/python/array_view.hpp"
 #include "tools/python/bindings.hpp"
 #include "tools/python/interruptible.hpp"

@@ -94,6 +94,14 @@ for document in README FUNCTIONS GEMM MACHINES PROBE; do
   if [[ $document == README ]]; then fill <README.md; else fill <"docs/$document.md"; fi >"$scratch/$document.md"
 done
 
+# Pictures that a command draws stand below a line <!-- picture: FILE guardbit ARGUMENTS -->.
+mkdir -p docs/atlas "$scratch/atlas"
+while read -r _ _ picture _ arguments; do
+  read -ra arguments <<<"${arguments% -->}"
+  "$guardbit" "${arguments[@]}" --plot "$scratch/$picture" >/dev/null
+  documents+=("docs/$picture")
+done < <(grep '^<!-- picture: ' docs/ATLAS.md)
+
 stale=0
 for document in "${documents[@]}"; do
   fresh=$scratch/${document#docs/}

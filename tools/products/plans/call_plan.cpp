@@ -1,4 +1,4 @@
-#include "tools/products/call_plan.hpp"
+#include "tools/products/plans/call_plan.hpp"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/products/plan_book_file.hpp"
-#include "tools/products/plan_json.hpp"
+#include "tools/products/plans/plan_json.hpp"
 
 namespace guardbit::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/products/plan_json.hpp"
+#include "tools/products/plans/plan_json.hpp"
 
 #include <nlohmann/json.hpp>
 

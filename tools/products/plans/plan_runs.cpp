@@ -1,4 +1,4 @@
-#include "tools/products/plan_runs.hpp"
+#include "tools/products/plans/plan_runs.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -21,10 +21,6 @@ using emulator::atlas::Known;
 using emulator::atlas::StridedCall;
 
 constexpr std::uint64_t most_sizes = 1'000'000;
-
-std::int64_t& size_of(StridedCall& call, char varied) {
-  return varied == 'm' ? call.m : varied == 'n' ? call.n : call.k;
-}
 
 bool read_size(std::string_view text, std::int64_t& size) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -49,7 +45,7 @@ std::string sizes_text(const PlanRun& run) {
   return run.first == run.last ? first : first + ":" + std::to_string(run.last);
 }
 
-const Columns<PlanRun>& columns() {
+const Columns<PlanRun>& run_columns() {
   using R = PlanRun;
   static const Columns<R> columns = {
       {"first", "", Side::none, [](const R& r) { return r.first; }},
@@ -67,23 +63,45 @@ const Columns<PlanRun>& columns() {
 
 }  // namespace
 
+std::int64_t& size_of(StridedCall& call, char varied) {
+  return varied == 'm' ? call.m : varied == 'n' ? call.n : call.k;
+}
+
 SizeRange parse_size_range(std::string_view text, std::string_view where) {
-  const std::size_t colon = text.find(':');
   SizeRange range;
-  const bool is_first = read_size(text.substr(0, colon), range.first);
-  range.last = range.first;
-  const bool is_last =
-      colon == std::string_view::npos || read_size(text.substr(colon + 1), range.last);
-  if (!is_first || !is_last || range.last < range.first)
+  std::vector<std::int64_t> numbers;
+  bool is_range = true;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t colon = std::min(text.find(':', begin), text.size());
+    is_range = read_size(text.substr(begin, colon - begin), numbers.emplace_back()) && is_range;
+    begin = colon + 1;
+  }
+  is_range = is_range && numbers.size() <= 3;
+  if (is_range) {
+    range.first = numbers[0];
+    range.last = numbers.size() > 1 ? numbers[1] : range.first;
+    range.step = numbers.size() > 2 ? numbers[2] : 1;
+  }
+  if (!is_range || range.last < range.first || range.step < 1)
     throw formats::Error(std::string(where), formats::in_quotes(text) + " is no size",
-                         "a number, or FIRST:LAST with FIRST <= LAST");
+                         "a number, FIRST:LAST with FIRST <= LAST, or FIRST:LAST:STEP");
   // Without signs: the difference of any two numbers fits.
   const auto sizes =
       static_cast<std::uint64_t>(range.last) - static_cast<std::uint64_t>(range.first);
-  if (sizes >= most_sizes)
+  if (sizes / static_cast<std::uint64_t>(range.step) >= most_sizes)
     throw formats::Error(std::string(where), formats::in_quotes(text) + " has too many sizes",
                          "a million at most");
+  // So that the last one is a size, and the one after it is a number.
+  range.last = range.first +
+               static_cast<std::int64_t>(sizes - sizes % static_cast<std::uint64_t>(range.step));
   return range;
+}
+
+void require_by_layout(const AskedCall& asked) {
+  if (!asked.call.a_stride.empty() || !asked.call.b_stride.empty())
+    throw formats::Error("plan", "a range of sizes goes with --layout, not with strides");
+  if (!asked.book.empty())
+    throw formats::Error("plan", "a range of sizes goes without --book, which has single calls");
 }
 
 bool PlanRuns::are_known() const {
@@ -98,14 +116,12 @@ std::size_t PlanRuns::plans() const {
 }
 
 PlanRuns plans_of_sizes(const AskedCall& asked, char varied, const SizeRange& range) {
-  if (!asked.call.a_stride.empty() || !asked.call.b_stride.empty())
-    throw formats::Error("plan", "a range of sizes goes with --layout, not with strides");
-  if (!asked.book.empty())
-    throw formats::Error("plan", "a range of sizes goes without --book, which has single calls");
+  require_by_layout(asked);
   AskedCall one = asked;
-  PlanRuns result{asked.call, varied, {}};
+  PlanRuns result{asked.call, varied, range.step, {}};
   size_of(result.call, varied) = range.first;
-  for (std::int64_t size = range.first; size <= range.last; ++size) {
+  for (std::size_t i = 0; i < range.count(); ++i) {
+    const std::int64_t size = range.first + static_cast<std::int64_t>(i) * range.step;
     size_of(one.call, varied) = size;
     add(result.runs, size, plan_of_call(one).answer);
   }
@@ -119,9 +135,10 @@ nlohmann::ordered_json to_json(const PlanRuns& runs) {
   nlohmann::ordered_json j = {{"call", std::move(asked)},
                               {"varied", varied},
                               {"first", runs.runs.front().first},
-                              {"last", runs.runs.back().last}};
+                              {"last", runs.runs.back().last},
+                              {"step", runs.step}};
   j["plans"] = runs.plans();
-  j["runs"] = columns().json_list(runs.runs);
+  j["runs"] = run_columns().json_list(runs.runs);
   j["holds_for"] = scope_json();
   return j;
 }
@@ -135,8 +152,10 @@ void print(std::ostream& out, const PlanRuns& runs) {
   if (call.batch != 1) out << call.batch << " x ";
   out << size('m', call.m) << " x " << size('n', call.n) << " x " << size('k', call.k) << ", "
       << call.numbers << ", " << runs.varied << " = " << runs.runs.front().first << " to "
-      << runs.runs.back().last << "\n\n";
-  columns().table(runs.runs).print(out);
+      << runs.runs.back().last;
+  if (runs.step != 1) out << " in steps of " << runs.step;
+  out << "\n\n";
+  run_columns().table(runs.runs).print(out);
   out << '\n' << runs.plans() << (runs.plans() == 1 ? " plan" : " plans");
   if (runs.varied != 'k')
     out << "; a " << (runs.varied == 'm' ? "row" : "column")
