@@ -23,6 +23,11 @@ class Mask(NamedTuple):
 
 
 MASKS: Tuple[Mask, ...] = (
+    Mask(
+        rf"(?m)^guardbit: .*(?:: at work, .*|, [0-9]+ plans, {NUMBER} s)\n",
+        "",
+        "signs of life, which only a slow build gives",
+    ),
     Mask(r"\bguardbit \d+\.\d+\.\d+\b", "guardbit <VERSION>", "the version grows"),
     Mask(r'("version": )"\d+\.\d+\.\d+"', r'\1"<VERSION>"', "the version grows"),
     Mask(

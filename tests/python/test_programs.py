@@ -26,10 +26,11 @@ RECORDED = {
     "gru_fp32": "rnn_language.py GRU fp32", "recommender_fp32": "recommender.py fp32", "encoder_fp32": "encoder.py fp32",
     "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py",
     "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
+    "qwen3_0.6b": "qwen3.py 0.6B", "qwen3_4b": "qwen3.py 4B",
 }
 # Some of their products have another plan than the atlas says, or are convolutions whose plan nothing tells.
 WITHOUT_PLANS = {"cnn_fp16", "lstm_fp16", "lstm_bf16", "unet_bf16", "unet_fp16"}
-NEEDS = {"generate.py": "transformers", "vit.py": "torchvision"}
+NEEDS = {"generate.py": "transformers", "qwen3.py": "transformers", "vit.py": "torchvision"}
 
 
 def run(*arguments, options=("--guesses", "take"), folder=PROGRAMS):

@@ -48,6 +48,12 @@ CommandResult run_until_interrupted(const TemporaryFolder& folder, const std::st
     cd "$folder"
     set -m  # or background jobs would ignore Ctrl-C
     "$command" )" + words + R"( > output.txt &
+    # A slow build takes a while until it catches Ctrl-C (bit 2 of the mask).
+    for (( i = 0; i < 200; ++i )); do
+      mask=$(sed -n 's/^SigCgt:\t*//p' /proc/$!/status 2>/dev/null)
+      [[ $(readlink /proc/$!/exe) -ef $command ]] && (( 16#${mask:-0} & 2 )) && break
+      sleep 0.01
+    done
     sleep )" + std::to_string(seconds) +
                                R"(
     start=${EPOCHREALTIME/./}
