@@ -101,12 +101,66 @@ std::string owners_of(const std::string& key, std::string_view page) {
   return owners;
 }
 
+/// The words of a text, letters and digits, in lower case; others stand between them.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : formats::lower_case(text)) {
+    const bool belongs = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (belongs)
+      words.back() += c;
+    else
+      words.emplace_back();
+  }
+  return words;
+}
+
+/// True if the name is that of a chip in the title, or one with a letter after it ("MI300X").
+bool is_named(const std::string& name, std::string_view title) {
+  constexpr std::size_t shortest = 3;
+  if (name.size() < shortest) return false;
+  return std::ranges::any_of(words_of(title), [&](const std::string& word) {
+    const bool is_chip = word.size() >= shortest && (word.front() < '0' || word.front() > '9');
+    const bool has_digit = word.find_first_of("0123456789") != std::string::npos;
+    return is_chip && (name == word ||
+                       (has_digit && name.starts_with(word) && name.size() == word.size() + 1));
+  });
+}
+
+/// "; did you mean sm_90?" of a product's name, AMD's name of a target, or another spelling of the
+/// machine's own; empty where it means none or several.
+std::string meant_by(std::string_view arch) {
+  static const std::map<std::string_view, std::string_view> targets = {
+      {"gfx908", "cdna1"}, {"gfx90a", "cdna2"}, {"gfx940", "cdna3"},
+      {"gfx941", "cdna3"}, {"gfx942", "cdna3"},
+  };
+  std::string name;
+  for (const std::string& word : words_of(arch)) name += word;
+  std::string_view meant;
+  if (const auto target = targets.find(name); target != targets.end()) meant = target->second;
+  for (const Arch& a : architectures()) {
+    std::string own(a.name);
+    std::erase(own, '_');
+    const bool is_own = name == own || (name.starts_with("sm") && name.size() == own.size() + 1 &&
+                                        name.starts_with(own) && name.back() >= 'a');
+    if (!is_own && !is_named(name, a.title)) continue;
+    const std::string_view page = a.alias_of.empty() ? a.name : a.alias_of;
+    if (is_own) {
+      meant = a.name;
+      break;
+    }
+    if (!meant.empty() && meant != page) return {};
+    meant = page;
+  }
+  return meant.empty() ? std::string() : "; did you mean " + std::string(meant) + "?";
+}
+
 }  // namespace
 
 std::string_view require_page(std::string_view arch, std::string_view where) {
   const std::string_view page = page_of(arch);
   if (page.empty()) {
-    throw formats::Error(std::string(where), "unknown architecture " + formats::in_quotes(arch),
+    throw formats::Error(std::string(where),
+                         "unknown architecture " + formats::in_quotes(arch) + meant_by(arch),
                          architecture_names());
   }
   return page;
