@@ -55,8 +55,9 @@ def word(draw):
     return draw.choice(WORDS)
 
 
-def product_of_blocks(a, b, first="nvfp4", second="nvfp4", axis=0, **options):
-    return guardbit.matmul(guardbit.quantize(a, first), guardbit.quantize(b, second, axis=axis), **options)
+def product_of_blocks(a, b, first="nvfp4", second="nvfp4", axis=None, **options):
+    of_a = guardbit.quantize(a, first)
+    return guardbit.matmul(of_a, guardbit.quantize(b, second).mT if axis is None else guardbit.quantize(b, second, axis=axis), **options)
 
 
 def block_format(draw):

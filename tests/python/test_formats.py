@@ -36,6 +36,24 @@ def test_options_and_the_summary(rng):
     assert guardbit.cast(np.float32([1e9]), "e4m3", converter="cvt").astype(np.float32) == 448
 
 
+def test_transposed_arrays_are_read_where_they_lie(rng):
+    x = rng.standard_normal((6, 5, 4)).astype(np.float32)
+    for axes in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
+        y = x.transpose(axes)
+        for options in ({}, {"rounding": "stochastic", "seed": 3}, {"converter": "cvt.rs.satfinite", "seed": 3}, {"summary": True}):
+            found, expected = guardbit.cast(y, "e5m2", **options), guardbit.cast(np.ascontiguousarray(y), "e5m2", **options)
+            if "summary" in options:
+                assert found[1] == expected[1]
+                found, expected = found[0], expected[0]
+            assert found.shape == y.shape and found.tobytes() == expected.tobytes(), (axes, options)
+        assert guardbit.cast(y, "e4m3").strides == tuple(stride // 4 for stride in y.strides)
+        assert guardbit.function("expf", y).tobytes() == guardbit.function("expf", np.ascontiguousarray(y)).tobytes()
+        both = guardbit.function("powf", y, np.ascontiguousarray(y))
+        assert both.tobytes() == guardbit.function("powf", y, y).tobytes() == guardbit.function("powf", np.ascontiguousarray(y), y).tobytes()
+    codes = guardbit.cast(x.T, "e5m6")
+    assert codes.shape == x.T.shape and np.array_equal(codes.numpy(), guardbit.cast(x, "e5m6").numpy().T)
+
+
 def test_formats_without_a_type_come_as_codes(rng):
     x = rng.standard_normal((4, 5)).astype(np.float32)
     codes = guardbit.cast(x, "e5m6")
@@ -77,6 +95,7 @@ def test_quantize_equals_the_command(command, tmp_path, rng, name, axis):
     numbers = np.load(tmp_path / "y.npy")
     assert np.array_equal(guardbit.dequantize(blocks), numbers)
     assert np.array_equal(guardbit.dequantize(codes, scales, tensor_scale, format=name, axis=axis), numbers)
+    assert np.array_equal(guardbit.dequantize(codes, scales, tensor_scale, axis=axis), numbers)  # the types say the format
 
 
 def test_load_reads_what_was_written(tmp_path, rng, golden):
@@ -98,7 +117,7 @@ def test_load_reads_what_was_written(tmp_path, rng, golden):
 
 def test_the_catalogue(command):
     listed = json.loads(subprocess.run([command, "list", "--arch", "sm_90", "--json"], capture_output=True, check=True).stdout)
-    assert guardbit.instructions("sm_90") == listed["instructions"]
+    assert guardbit.instructions("sm_90") == listed["instructions"] == guardbit.instructions("sm_90a")
     for table in (guardbit.formats(), guardbit.instructions(), guardbit.machines(), guardbit.plans()):
         assert set(table.columns) <= set(table[0]), table.columns
     assert {"e4m3", "nvfp4"} <= {f.name for f in guardbit.formats()}
@@ -113,17 +132,23 @@ def test_the_catalogue(command):
     (lambda x: guardbit.cast(x, "e9x"), guardbit.Error, "to: unknown format 'e9x'"),
     (lambda x: guardbit.cast(x, "nvfp4"), guardbit.Error, "is a block format"),
     (lambda x: guardbit.cast(x, "e4m3", rounding="odd"), guardbit.Error, "rounding: unknown rounding 'odd'"),
-    (lambda x: guardbit.cast(x, "e4m3", converter="nobody"), guardbit.Error, "overflow: unknown overflow rule 'nobody'"),
+    (lambda x: guardbit.cast(x, "e4m3", converter="nobody"), guardbit.Error, "converter: unknown converter 'nobody' of e4m3 (valid: cvt.rn.satfinite,"),
+    (lambda x: guardbit.cast(x, "e2m1", converter="torch"), guardbit.Error, "converter: unknown converter 'torch' of e2m1 (valid: "),
+    (lambda x: guardbit.cast(x, "e4m3", overflow="nobody"), guardbit.Error, "overflow: unknown overflow rule 'nobody' (valid: ieee, saturate,"),
+    (lambda x: guardbit.cast(x, "e4m3", saturate=True), TypeError, "cast: got an unexpected keyword argument 'saturate'; it takes x, to, rounding,"),
     (lambda x: guardbit.cast(x, "e4m3", converter="torch", overflow="ieee"), ValueError, "name one of overflow and converter"),
     (lambda x: guardbit.cast(x, "e4m3", scale=float("inf")), guardbit.Error, "scale: "),
     (lambda x: guardbit.cast(x, "e4m3", seed=-1), ValueError, "seed: -1 is out of range"),
     (lambda x: guardbit.cast(x, 7), TypeError, "to: int is no dtype"),
-    (lambda x: guardbit.cast(x, "e4m3", out=[1]), TypeError, "out: list is no NumPy array"),
+    (lambda x: guardbit.cast(x, "e4m3", out=[1]), TypeError, "out: list is no NumPy array and no tensor of PyTorch"),
     (lambda x: guardbit.cast(None, "e4m3"), TypeError, "x: arrays of object"),
     (lambda x: guardbit.quantize(x, "e4m3"), guardbit.Error, "'e4m3' is no block format (valid: mxfp8_e4m3"),
     (lambda x: guardbit.quantize(x, "nvfp4", axis=5), guardbit.Error, "no axis 5"),
     (lambda x: guardbit.quantize(x.astype(np.float64), "nvfp4"), guardbit.Error, "x: is fp64, which FP32 does not hold"),
-    (lambda x: guardbit.dequantize(x), ValueError, "dequantize: needs codes, scales and the format"),
+    (lambda x: guardbit.dequantize(x), ValueError, "dequantize: needs codes and scales, or what quantize returned"),
+    (lambda x: guardbit.dequantize(x, x), ValueError, "format: no block format has elements in fp32 and scales in fp32; name it (valid: mxfp8_e4m3,"),
+    (lambda x: guardbit.cast(guardbit.quantize(x, "mxfp4"), "fp16"), TypeError, "x: <mxfp4: elements (64, 96), scales (64, 3)> has scales, which are taken by"),
+    (lambda x: guardbit.instructions("H200"), guardbit.Error, "arch: unknown architecture 'H200'; did you mean sm_90? ("),
 ])
 def test_wrong_input_has_one_clear_line(call, error, text):
     with pytest.raises(error) as raised:

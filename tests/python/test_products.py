@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -148,11 +149,76 @@ def test_block_scales_are_those_of_single_executions(rng):
     assert guardbit.matmul(qa, qb, arch="sm_120").tobytes() == c.tobytes()
 
 
+@pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp6_e3m2", "nvfp4"])
+def test_batches_and_vectors_beside_block_scales(rng, name):
+    x, w = rng.standard_normal((2, 3, 5, 70)).astype(np.float32), rng.standard_normal((3, 9, 70)).astype(np.float32)
+    qx, qw = guardbit.quantize(x, name), guardbit.quantize(w, name)
+
+    def entry(q, index):
+        return guardbit.Blocks(q.codes[index], q.scales[index], q.tensor_scale, name)
+
+    c, bias = rng.standard_normal((3, 5, 9)).astype(np.float32), rng.standard_normal(9).astype(np.float32)
+    d = guardbit.matmul(qx, qw.mT, c, bias=bias)
+    assert d.shape == (2, 3, 5, 9)
+    for g, h in np.ndindex(2, 3):
+        assert d[g, h].tobytes() == guardbit.matmul(entry(qx, (g, h)), entry(qw, h).T, c[h], bias=bias).tobytes()
+    # A weight that all entries share, and vectors.
+    d = guardbit.matmul(qx, entry(qw, 0).T)
+    assert d[1, 2].tobytes() == guardbit.matmul(entry(qx, (1, 2)), entry(qw, 0).T).tobytes()
+    row, column = entry(qx, (1, 2, 4)), entry(qw, (0, 3))
+    assert guardbit.matmul(row, entry(qw, 0).T).tobytes() == d[1, 2, 4].tobytes()
+    assert guardbit.matmul(entry(qx, (1, 2)), column).tobytes() == d[1, 2, :, 3].tobytes()
+    assert guardbit.matmul(row, column).tobytes() == d[1, 2, 4, 3].tobytes()
+    out = np.empty((2, 3, 5, 9), np.float32)
+    assert guardbit.matmul(qx, entry(qw, 0).mT, out=out) is out and out.tobytes() == d.tobytes()
+
+
+def test_a_transposed_matrix_of_blocks_is_that_of_its_columns(rng):
+    w = rng.standard_normal((24, 96)).astype(np.float32)
+    rows, columns = guardbit.quantize(w, "nvfp4"), guardbit.quantize(np.ascontiguousarray(w.T), "nvfp4", axis=0)
+    assert rows.T.axis == 0 and rows.T.T.axis == 1
+    for x, y in ((rows.T.codes, columns.codes), (rows.T.scales, columns.scales)):
+        assert np.shares_memory(x, rows.codes) or np.shares_memory(x, rows.scales)
+        assert np.array_equal(x.view(np.uint8), y.view(np.uint8))
+    assert np.array_equal(guardbit.dequantize(rows.T), guardbit.dequantize(columns))
+    with pytest.raises(ValueError, match="is no matrix; mT transposes each of a stack"):
+        _ = guardbit.quantize(np.ones((2, 3, 16), np.float32), "nvfp4").T
+
+
+def test_block_scales_of_every_engine_and_thread(rng):
+    for name in ("mxfp8_e4m3", "mxfp4", "nvfp4"):
+        q = guardbit.quantize((rng.standard_normal((40, 320)) * np.exp2(rng.integers(-30, 30, (40, 320)))).astype(np.float32), name)
+        d = guardbit.matmul(q, q.T)
+        for engine in guardbit.engines():
+            try:
+                assert guardbit.matmul(q, q.T, engine=engine, threads=1).tobytes() == d.tobytes(), (name, engine)
+            except guardbit.Error as error:
+                assert engine not in ("avx2", "avx512", "reference") and ("does not execute" in str(error) or engine == "host"), error
+
+
+def test_block_scales_are_as_fast_as_other_products(rng):
+    x = rng.standard_normal((384, 384)).astype(np.float32)
+    half, q = x.astype(np.float16), guardbit.quantize(x, "mxfp8_e4m3")
+
+    def seconds(work):
+        work()
+        times = []
+        for _ in range(3):
+            begin = time.process_time()
+            work()
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    # 1 to 3 times as long; execution by execution took 400 times as long.
+    assert seconds(lambda: guardbit.matmul(q, q.T, threads=1)) < 30 * seconds(lambda: guardbit.matmul(half, half.T, threads=1))
+
+
 @pytest.mark.parametrize("call, text", [
     (lambda a, b, x: guardbit.matmul(a, x), "scale_b: b has no scales"),
     (lambda a, b, x: guardbit.matmul(a, a), "b: its blocks lie along axis -1"),
     (lambda a, b, x: guardbit.matmul(a, b, arch="sm_90"), "arch: no instruction of sm_90 multiplies e2m1 by e2m1"),
-    (lambda a, b, x: guardbit.matmul(a, b, arch="nonsense"), "arch: unknown machine 'nonsense'"),
+    (lambda a, b, x: guardbit.matmul(a, b, arch="nonsense"), "arch: unknown architecture 'nonsense' (valid: sm_70"),
+    (lambda a, b, x: guardbit.matmul(a, b, arch="B200"), "arch: unknown architecture 'B200'; did you mean sm_100? (valid: sm_70"),
     (lambda a, b, x: guardbit.matmul(a, b, plan="simt/fma.fp32 d=fp32"), "plan: is not taken beside block scales, whose products are chains of"),
     (lambda a, b, x: guardbit.matmul(a, b, tf32=True), "(valid: arch, out_dtype, alpha, beta, c, bias, dtype, out)"),
     (lambda a, b, x: guardbit.matmul(a, b, x), "c: shape (16, 64) is not that of the product, (16, 16)"),
@@ -162,12 +228,18 @@ def test_block_scales_are_those_of_single_executions(rng):
     (lambda a, b, x: guardbit.matmul(a, b, out=x[:, :16].copy(), out_dtype="bf16"), "out: is fp32 where the result is bf16"),
     (lambda a, b, x: guardbit.matmul(a, b, scale_a=a.scales), "scale_a: a is of Blocks"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales[:3], scale_b=b.scales), "scale_a: shape (3, 4) does not fit"),
+    (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales.reshape(-1), scale_b=b.scales), "scale_a: shape (64,) has not the dimensions of a, (16, 64)"),
+    (lambda a, b, x: guardbit.matmul(guardbit.quantize(np.ones((2, 16, 64), np.float32), "nvfp4"), guardbit.quantize(np.ones((3, 16, 64), np.float32), "nvfp4").mT),
+     "b: batches of (3,) do not fit those of a, (2,)"),
+    (lambda a, b, x: guardbit.matmul(a, b.T), "b: its blocks lie along axis 1, and K is axis 0: quantize(..., axis=0)"),
+    (lambda a, b, x: guardbit.matmul(x, x.T, bias=a), "bias: <nvfp4: elements (16, 64), scales (16, 4), tensor scale 0.000372024> has scales, which"),
+    (lambda a, b, x: guardbit.plan_of(a, b), "a: <nvfp4: elements (16, 64)"),
     (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales, scale_b=b.scales[:1]), "scale_b: (1, 16) scales in ue4m3 fit no block format"),
     (lambda a, b, x: guardbit.matmul(guardbit.quantize(x[:, :48], "nvfp4"), b), "b: is [64, 16] where A is [16, 48]"),
 ])
 def test_wrong_block_scales(call, text):
     x = np.ones((16, 64), np.float32)
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises((ValueError, TypeError)) as raised:
         call(guardbit.quantize(x, "nvfp4"), guardbit.quantize(x.T, "nvfp4", axis=0), x)
     assert text in str(raised.value)
 
@@ -185,6 +257,15 @@ def test_conv_is_a_convolution(rng):
     bias = np.arange(4, dtype=np.float16)
     plain = guardbit.conv(x[:, :3], w, arch="sm_90")
     assert np.array_equal(guardbit.conv(x[:, :3], w, bias, arch="sm_90"), plain + bias[:, None, None])
+    # Of all groups, also where each has so many outputs that they are added row by row.
+    x = rng.integers(-2, 3, (2, 8, 24, 23)).astype(np.float16)
+    for groups, w in ((2, rng.integers(-2, 3, (4, 4, 3, 3))), (8, rng.integers(-2, 3, (8, 1, 2, 2))), (4, rng.integers(-2, 3, (64, 2, 1, 1)))):
+        w, bias = w.astype(np.float16), rng.integers(-9, 9, len(w)).astype(np.float16)
+        plain = guardbit.conv(x, w, groups=groups)
+        assert np.array_equal(guardbit.conv(x, w, bias, groups=groups), plain + bias[:, None, None])
+        assert np.array_equal(guardbit.conv(x, w, np.repeat(bias, 2)[::2], groups=groups), plain + bias[:, None, None])
+    with pytest.raises(guardbit.Error, match="bias: is not one number for each of the 64 output channels"):
+        guardbit.conv(x, w, bias[:4], groups=4)
 
 
 def test_run_equals_a_recording(golden):
@@ -216,6 +297,12 @@ def test_engines_and_threads_change_no_bit(rng):
 @pytest.mark.parametrize("call, error, text", [
     (lambda a: guardbit.matmul(a, a), guardbit.Error, "b: is [64, 96] where A is [64, 96]: B needs 96 rows, A's K; B transposed?"),
     (lambda a: guardbit.matmul(a, a.T, arch="sm_91"), guardbit.Error, "arch: unknown architecture 'sm_91' (valid: sm_70"),
+    (lambda a: guardbit.matmul(a, a.T, arch="H100"), guardbit.Error, "arch: unknown architecture 'H100'; did you mean sm_90? (valid: sm_70"),
+    (lambda a: guardbit.matmul(a, a.T, arch="mi300x"), guardbit.Error, "arch: unknown architecture 'mi300x'; did you mean cdna3? ("),
+    (lambda a: guardbit.matmul(a, a.T, arch="gfx90a"), guardbit.Error, "arch: unknown architecture 'gfx90a'; did you mean cdna2? ("),
+    (lambda a: guardbit.matmul(a, a.T, arch="sm100a"), guardbit.Error, "arch: unknown architecture 'sm100a'; did you mean sm_100? ("),
+    (lambda a: guardbit.matmul(a, a.T, arch="RTX"), guardbit.Error, "arch: unknown architecture 'RTX' (valid"),
+    (lambda a: guardbit.matmul(a, a.T, ach="sm_90"), TypeError, "matmul: got an unexpected keyword argument 'ach'; it takes a, b, c, arch, plan,"),
     (lambda a: guardbit.matmul(a, a.T, arch="sm_90", plan="x"), ValueError, "plan: name one of arch, plan and like"),
     (lambda a: guardbit.matmul(a, a.T, plan="nonsense"), guardbit.Error, "plan: "),
     (lambda a: guardbit.matmul("x", a), TypeError, "a: arrays of <U1 are not taken"),

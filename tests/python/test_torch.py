@@ -19,6 +19,33 @@ def test_tensors_come_back_as_tensors(rng):
     assert torch.allclose(wide, a.detach().float() @ b.float(), rtol=1e-5, atol=1e-5)
 
 
+def test_results_are_written_to_tensors(rng):
+    a = torch.from_numpy(rng.standard_normal((8, 32)).astype(np.float32)).bfloat16()
+    out = torch.zeros(8, 8, dtype=torch.bfloat16)
+    assert guardbit.matmul(a, a.T, out=out) is out
+    assert torch.equal(out, guardbit.matmul(a, a.T))
+    eights = torch.zeros(8, 32, dtype=torch.float8_e4m3fn)
+    assert guardbit.cast(a, "e4m3", out=eights) is eights
+    assert torch.equal(eights.view(torch.uint8), a.to(torch.float8_e4m3fn).view(torch.uint8))
+    for wrong, text in ((torch.zeros(8, 8), "out: is fp32 where the result is bf16"), (out[:4], r"out: has shape \(4, 8\) where the result has \(8, 8\)"),
+                        (torch.zeros(8, 16, dtype=torch.bfloat16)[:, ::2], "out: does not lie row by row")):
+        with pytest.raises(ValueError, match=text):
+            guardbit.matmul(a, a.T, out=wrong)
+    with pytest.raises(TypeError, match="out: the tensor is on meta"):
+        guardbit.matmul(a, a.T, out=torch.zeros(8, 8, dtype=torch.bfloat16, device="meta"))
+
+
+def test_quantized_weights_are_transposed(rng):
+    x, w = (torch.from_numpy(rng.standard_normal(shape).astype(np.float32)) for shape in ((4, 64), (6, 64)))
+    qx, qw = guardbit.quantize(x, "nvfp4"), guardbit.quantize(w, "nvfp4")
+    d = guardbit.matmul(qx, qw.T, out_dtype=torch.bfloat16)
+    assert d.dtype == torch.bfloat16 and torch.equal(d, guardbit.matmul(qx, guardbit.quantize(w.T.contiguous(), "nvfp4", axis=0), out_dtype="bf16"))
+    # As torch._scaled_mm has it: pairs of codes, the factors of the tensors in alpha.
+    as_scaled = guardbit.matmul(qx.codes, qw.codes.T, scale_a=qx.scales, scale_b=qw.scales.T, alpha=qx.tensor_scale * qw.tensor_scale, out_dtype="bf16")
+    assert torch.equal(d, as_scaled)
+    assert torch.equal(guardbit.dequantize(*qw), guardbit.dequantize(qw))
+
+
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16])
 def test_cast_equals_torch(rng, dtype):
     # Within the range of all: past it PyTorch 2.15 clamps to E4M3's largest number, where releases up to 2.11 give NaN.

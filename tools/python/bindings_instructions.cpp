@@ -2,14 +2,20 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "emulator/capture/bound_operands.hpp"
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
+#include "emulator/engine/matrix_product.hpp"
+#include "emulator/gemm/code_matrix.hpp"
 #include "formats/support/error.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
@@ -72,12 +78,73 @@ std::string run(const std::string& arch, const std::string& name, const std::str
   return std::string(engine.name);
 }
 
+/// Sums over K beside block scales, each an ascending chain of the instruction from +0: a
+/// [T, M, K], b [T, K, N], scales [T, M, blocks] and [T, blocks, N], into `out` [T, M, N] of the
+/// instruction's result; the engine.
+std::string multiply_blocks(const std::string& arch, const std::string& name,
+                            const std::string& toolkit, const Array& a, const Array& b,
+                            const Array& a_scale, const Array& b_scale,
+                            const std::string& engine_name, int threads, const Array& out) {
+  const MatrixInstruction instruction = require(arch, name, toolkit);
+  const emulator::CodeMatrix of_a = a.matrix(), of_b = b.matrix(), scales_a = a_scale.matrix(),
+                             scales_b = b_scale.matrix();
+  const std::int64_t batch = of_a.batch, m = of_a.rows, n = of_b.columns, k = of_a.columns;
+  emulator::require_product(instruction, k, "run");
+  const std::int64_t blocks = emulator::scales_along(instruction, k);
+  const auto require_operand = [&](const Array& array, const emulator::CodeMatrix& matrix,
+                                   const char* operand, std::int64_t rows, std::int64_t columns) {
+    const formats::Format format = tools::operand_format(instruction, operand);
+    if (matrix.format != format)
+      throw formats::Error(array.name, "is " + formats::name_of(matrix.format) + " where " + name +
+                                           " takes " + formats::name_of(format));
+    const std::vector<std::int64_t> needed = {batch, rows, columns};
+    if (matrix.batch != batch || matrix.rows != rows || matrix.columns != columns)
+      throw formats::Error(array.name, "shape " + emulator::shape_text(array.shape) + " is not " +
+                                           emulator::shape_text(needed));
+  };
+  require_operand(a, of_a, "a", m, k);
+  require_operand(b, of_b, "b", k, n);
+  require_operand(a_scale, scales_a, "a_scale", m, blocks);
+  require_operand(b_scale, scales_b, "b_scale", blocks, n);
+  const emulator::Engine& engine = emulator::require_engine(engine_name, instruction);
+  const std::span<std::byte> memory = out.output(instruction.d, {batch, m, n});
+  run_interruptibly([&](const Stop& stop) {
+    const std::function<bool()> is_stopped = [&] { return stop.asked(); };
+    const std::size_t entry_bytes = memory.size() / static_cast<std::size_t>(batch);
+    for (std::int64_t g = 0; g < batch; ++g) {
+      emulator::MatrixProduct product;
+      product.m = m;
+      product.n = n;
+      product.k = k;
+      product.a = of_a.matrix(g);
+      product.b = of_b.matrix(g);
+      product.a_scale = scales_a.matrix(g);
+      product.b_scale = scales_b.matrix(g);
+      product.modifiers.zero_addend = true;
+      product.d = {emulator::codes_of(instruction.d,
+                                      memory.data() + static_cast<std::size_t>(g) * entry_bytes),
+                   n};
+      product.stop = &is_stopped;
+      emulator::multiply(engine, instruction, product, threads);
+      stop.check();
+    }
+  });
+  return std::string(engine.name);
+}
+
 }  // namespace
 
 void bind_instructions(nb::module_& module) {
   module.def("run", run, nb::arg("arch"), nb::arg("name"), nb::arg("toolkit"), nb::arg("operands"),
              nb::arg("negate_a"), nb::arg("negate_b"), nb::arg("ignore_c"), nb::arg("engine"),
              nb::arg("threads"), nb::arg("out"));
+  module.def("multiply_blocks", multiply_blocks, nb::arg("arch"), nb::arg("name"),
+             nb::arg("toolkit"), nb::arg("a"), nb::arg("b"), nb::arg("a_scale"), nb::arg("b_scale"),
+             nb::arg("engine"), nb::arg("threads"), nb::arg("out"));
+  module.def(
+      "page_of",
+      [](const std::string& arch) { return std::string(emulator::require_page(arch, "arch")); },
+      nb::arg("arch"));
   module.def(
       "operand_formats",
       [](const std::string& arch, const std::string& name, const std::string& toolkit) {

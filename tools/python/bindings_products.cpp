@@ -124,6 +124,16 @@ emulator::CodeMatrix row_of(const Array& array) {
   return {tensor.format, 1, 1, array.size(), {tensor.bytes, tensor.owner}};
 }
 
+/// A number for each output channel as a row for each group.
+emulator::CodeMatrix by_groups(const Array& bias, std::int64_t groups) {
+  emulator::CodeMatrix rows = bias.vector_or_matrix(false).contiguous();
+  const std::int64_t all = rows.size();
+  rows.batch = groups;
+  rows.rows = 1;
+  rows.columns = all / groups;
+  return rows;
+}
+
 std::pair<std::string, std::string> convolve(const Array& x, const Array& weight, const Array* bias,
                                              const ConvolutionSteps& steps, const std::string& text,
                                              const std::string& engine, int threads,
@@ -133,14 +143,12 @@ std::pair<std::string, std::string> convolve(const Array& x, const Array& weight
   if (bias != nullptr && bias->size() != convolution.o)
     throw Error(bias->name, "is not one number for each of the " + std::to_string(convolution.o) +
                                 " output channels");
-  if (bias != nullptr && steps.groups != 1)
-    throw Error(bias->name, "is taken without groups only: add it to the result");
   const std::string used(emulator::plan_engine(engine, plan).name);
   const std::span<std::byte> memory = out.output(plan.epilogue.output, output_shape(convolution));
   run_interruptibly([&](const Stop& stop) {
     emulator::GemmProblem problem =
         emulator::lower(convolution, row_of(x), row_of(weight), plan.convolution);
-    if (bias != nullptr) problem.bias = bias->vector_or_matrix(false);
+    if (bias != nullptr) problem.bias = by_groups(*bias, steps.groups);
     const emulator::CodeMatrix d = emulator::execute(
         plan, problem, {used, threads, [&](std::int64_t) { return !stop.asked(); }});
     stop.check();

@@ -67,7 +67,10 @@ def checked(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        bound = signature.bind(*arguments, **options)
+        try:
+            bound = signature.bind(*arguments, **options)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}; it takes {', '.join(signature.parameters)}") from None
         for name, value in bound.arguments.items():
             if name in checks:
                 check, may_be_none = checks[name]

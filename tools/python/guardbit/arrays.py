@@ -92,6 +92,10 @@ class Codes:
     def T(self) -> Codes:  # noqa: N802, as NumPy calls it
         return Codes(self.codes.T, self.format)
 
+    @property
+    def mT(self) -> Codes:  # noqa: N802, as NumPy calls it
+        return Codes(np.swapaxes(self.codes, -1, -2), self.format)
+
     def reshape(self, *shape: Any) -> Codes:
         return Codes(self.codes.reshape(*shape), self.format)
 
@@ -118,6 +122,10 @@ class Codes:
     def __repr__(self) -> str:
         numbers = np.array2string(self.numpy(), separator=", ", prefix="Codes(")
         return f"Codes({numbers}, format={self.format!r})"
+
+
+class ScaledCodes:
+    """What holds codes with scales, which is no array."""
 
 
 class Library:
@@ -151,6 +159,8 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     """The codes of an array, as unsigned words that share its memory where they can, and its format."""
     if isinstance(x, Codes):
         return x.codes, x.format
+    if isinstance(x, ScaledCodes):
+        raise TypeError(f"{name}: {x!r} has scales, which are taken by matmul and dequantize alone; dequantize gives its numbers")
     library = library_of(x).name
     if library == "torch":
         return _torch_codes(x, name)
@@ -161,7 +171,8 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     except (TypeError, ValueError, BufferError) as error:
         if str(error).startswith(f"{name}: "):
             raise
-        raise TypeError(f"{name}: {type(x).__name__} is no array ({error})") from None
+        lines = str(error).splitlines() or [""]  # JAX says in several that a tracer has no numbers
+        raise TypeError(f"{name}: {type(x).__name__} is no array ({lines[0]})") from None
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "OSUMmc" or array.dtype.fields is not None:
@@ -227,26 +238,61 @@ def view(x: Any, name: str, format: Any = None) -> _core.Array:
     return _core.Array.view(codes, of, name)
 
 
+def memory_order(*arrays: np.ndarray) -> tuple[int, ...] | None:
+    """The order of the dimensions in which arrays of one shape lie in memory without gaps; None where they lie otherwise."""
+    shape, strides = arrays[0].shape, arrays[0].strides
+    axes = tuple(sorted(range(len(shape)), key=lambda axis: -strides[axis]))
+    fits = all(x.shape == shape and x.transpose(axes).flags.c_contiguous for x in arrays)
+    return axes if fits else None
+
+
+def in_order(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The array whose dimensions `axes` those of `array` are, without a copy."""
+    back: np.ndarray = array.transpose(np.argsort(axes))
+    return back
+
+
 def number_or_array(x: Any) -> Any:
     """A number as FP32, in which scales are; arrays as they are."""
-    return np.float32(x) if isinstance(x, (int, float, np.floating, np.integer)) else x
+    if not isinstance(x, (int, float, np.floating, np.integer)):
+        return x
+    with np.errstate(over="ignore"):  # past FP32's largest number is infinity
+        return np.float32(x)
 
 
-def writable(out: Any) -> np.ndarray:
-    """What a caller gives for a result; TypeError where it is no NumPy array."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: {type(out).__name__} is no NumPy array")
-    return out
+def common_batch(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
+    """The batch of the product of two stacks of matrices."""
+    try:
+        return np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"b: batches of {b.shape[:-2]} do not fit those of a, {a.shape[:-2]}") from None
 
 
-def result_memory(out: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> np.ndarray:
+def writable(out: Any, format: str) -> np.ndarray:
+    """The memory of what a caller gives for a result of that format: a NumPy array, or a tensor of PyTorch on the CPU."""
+    if isinstance(out, np.ndarray):
+        return out
+    if library_of(out).name != "torch":
+        raise TypeError(f"out: {type(out).__name__} is no NumPy array and no tensor of PyTorch")
+    if out.device.type != "cpu":
+        raise TypeError(f"out: the tensor is on {out.device}, and results are written to memory of the CPU")
+    if str(out.dtype) == "torch.float4_e2m1fn_x2":
+        raise TypeError("out: pairs of codes in a byte are not written to")
+    words, own = _torch_codes(out, "out")
+    if own != format and not (own.startswith("uint") and words.dtype.itemsize == _core.code_bytes(format)):
+        raise ValueError(f"out: is {own} where the result is {format}")
+    return words
+
+
+def result_memory(out: Any, format: str, shape: tuple[int, ...], flat: tuple[int, ...]) -> np.ndarray:
     """The memory of what a caller gives for a result of that shape, as an array of the shape `flat`."""
-    if writable(out).shape != shape:
-        raise ValueError(f"out: has shape {out.shape} where the result has {shape}")
-    if not out.flags.c_contiguous:
+    memory = writable(out, format)
+    if memory.shape != shape:
+        raise ValueError(f"out: has shape {memory.shape} where the result has {shape}")
+    if not memory.flags.c_contiguous:
         raise ValueError("out: does not lie row by row in memory")
-    memory: np.ndarray = out.reshape(flat)
-    return memory
+    result: np.ndarray = memory.reshape(flat)
+    return result
 
 
 def output(array: np.ndarray, format: str, name: str) -> _core.Array:

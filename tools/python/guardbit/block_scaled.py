@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from .arrays import Codes, empty_codes, format_name, from_codes, library_of, output, result_memory, to_numpy, view
+from .arrays import Codes, common_batch, empty_codes, format_name, from_codes, library_of, output, result_memory, to_numpy, view
 from .casting import Blocks, block_formats
 from .catalogue import instructions
 from .tables import Record
@@ -33,36 +34,61 @@ def _format_of_scales(scales: Any) -> str | None:
         return None
 
 
-def _operand(x: Any, scales: Any, axis: int, name: str, dtype: Any) -> tuple[np.ndarray, str, np.ndarray, str, int, float]:
-    """Codes and scales as words with their formats, the elements of a block, the scale of the tensor."""
-    of_tensor = 1.0
-    if isinstance(x, Blocks):
-        if scales is not None:
-            raise ValueError(f"scale_{name}: {name} is of Blocks, which have scales")
-        if not isinstance(x.axis, int):
-            raise TypeError(f"{name}: the axis of Blocks is a whole number, not {type(x.axis).__name__}")
-        if x.axis not in (axis, axis + 2):
-            raise ValueError(f"{name}: its blocks lie along axis {x.axis}, and K is axis {axis}: quantize(..., axis={axis})")
-        of_tensor = 1.0 if x.tensor_scale is None else x.tensor_scale
-        x, scales, dtype = x.codes, x.scales, None
-    elif scales is None:
-        raise ValueError(f"scale_{name}: {name} has no scales, the other operand has")
-    codes, element = to_numpy(x, name)
-    element = element if dtype is None else format_name(dtype, "dtype")
-    words, of_scales = to_numpy(scales, f"scale_{name}")
-    if codes.ndim != 2 or words.ndim != 2:
-        raise ValueError(f"{name}: operands with block scales and their scales have 2 dimensions")
-    of_scales = _SCALES.get(of_scales, of_scales)
-    k, blocks, other = codes.shape[axis], words.shape[axis], -3 - axis
-    for block_format in block_formats():
-        size = block_format.block_size
-        if (block_format.element, block_format.scale) == (element, of_scales) and blocks == -(-k // size):
-            if words.shape[other] != codes.shape[other]:
-                raise ValueError(f"scale_{name}: shape {words.shape} does not fit {name}'s, {codes.shape}, with blocks of {size}")
-            return codes, element, words, of_scales, size, of_tensor
-    raise ValueError(f"scale_{name}: {words.shape} scales in {of_scales} fit no block format of {codes.shape} elements in {element}")
+class _Operand:
+    """Codes [T, M, K] or [T, K, N] and scales [T, M, blocks] or [T, blocks, N] as words, with their formats."""
+
+    def __init__(self, x: Any, scales: Any, axis: int, name: str, dtype: Any):
+        self.name, self.axis, self.of_tensor = name, axis, 1.0
+        if isinstance(x, Blocks):
+            if scales is not None:
+                raise ValueError(f"scale_{name}: {name} is of Blocks, which have scales")
+            if not isinstance(x.axis, int):
+                raise TypeError(f"{name}: the axis of Blocks is a whole number, not {type(x.axis).__name__}")
+            self.of_tensor = 1.0 if x.tensor_scale is None else x.tensor_scale
+        elif scales is None:
+            raise ValueError(f"scale_{name}: {name} has no scales, the other operand has")
+        codes, element = to_numpy(x.codes if isinstance(x, Blocks) else x, name)
+        words, of_scales = to_numpy(x.scales if isinstance(x, Blocks) else scales, f"scale_{name}")
+        self.is_vector = codes.ndim == 1
+        if codes.ndim == 0 or words.ndim != codes.ndim:
+            raise ValueError(f"scale_{name}: shape {words.shape} has not the dimensions of {name}, {codes.shape}: one scale for each block, "
+                             "not swizzled")
+        k_axis = codes.ndim - 1 if self.is_vector else codes.ndim + axis
+        if isinstance(x, Blocks) and x.axis not in (k_axis, k_axis - codes.ndim):
+            raise ValueError(f"{name}: its blocks lie along axis {x.axis}, and K is axis {k_axis}: quantize(..., axis={k_axis})")
+        if self.is_vector:
+            other = -2 if axis == -1 else -1
+            codes, words = np.expand_dims(codes, other), np.expand_dims(words, other)
+        self.codes, self.element = codes, element if dtype is None or isinstance(x, Blocks) else format_name(dtype, "dtype")
+        self.scales, self.scale = words, _SCALES.get(of_scales, of_scales)
+        self.size = self._block_size()
+
+    def _block_size(self) -> int:
+        k, blocks = self.codes.shape[self.axis], self.scales.shape[self.axis]
+        for block_format in block_formats():
+            size: int = block_format.block_size
+            if (block_format.element, block_format.scale) == (self.element, self.scale) and blocks == -(-k // size):
+                others = [(*x.shape[:-2], x.shape[-3 - self.axis]) for x in (self.codes, self.scales)]
+                if others[0] != others[1]:
+                    raise ValueError(f"scale_{self.name}: shape {self.scales.shape} does not fit {self.name}'s, {self.codes.shape}, "
+                                     f"with blocks of {size}")
+                return size
+        raise ValueError(f"scale_{self.name}: {self.scales.shape} scales in {self.scale} fit no block format of {self.codes.shape} "
+                         f"elements in {self.element}")
+
+    def arrays(self, batch: tuple[int, ...]) -> tuple[_core.Array, _core.Array]:
+        """Codes and scales of so many products, those that all have in common without a copy."""
+        found = []
+        for words, of, name in ((self.codes, self.element, self.name), (self.scales, self.scale, f"scale_{self.name}")):
+            shape = words.shape[-2:]
+            entries = words[np.newaxis] if words.ndim == 2 else words
+            if batch and words.shape[:-2] != batch:
+                entries = np.broadcast_to(words, batch + shape)
+            found.append(_core.Array.view(entries.reshape(-1, *shape) if entries.ndim != 3 else entries, of, name))
+        return found[0], found[1]
 
 
+@functools.cache
 def instruction_for(arch: str, a: str, b: str, scale: str, size: int) -> Record:
     """The machine's dense instruction for these elements and scales with a result in FP32, the one with the longest K."""
     wanted = f"{scale}, one per {size} of K"
@@ -73,17 +99,6 @@ def instruction_for(arch: str, a: str, b: str, scale: str, size: int) -> Record:
                          "(valid: sm_100, sm_103, sm_120 and their aliases, for formats of MX and NVFP4)")
     best: Record = max(found, key=lambda x: x.shape["k"])
     return best
-
-
-def _padded(words: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Filled up with zeros to whole instructions."""
-    r, c = -words.shape[0] % rows, -words.shape[1] % columns
-    return np.pad(words, ((0, r), (0, c))) if r or c else words
-
-
-def _tiles(words: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """[tiles down, tiles across, rows, columns]"""
-    return words.reshape(words.shape[0] // rows, rows, words.shape[1] // columns, columns).swapaxes(1, 2)
 
 
 def matmul(
@@ -104,20 +119,22 @@ def matmul(
     threads: int,
 ) -> Any:
     """One ascending chain over K in FP32, then the epilogue of a plan: alpha * sums + beta * c + bias in FP32, rounded to `out_dtype`."""
-    a_codes, a_format, a_scales, of_scale, size, a_tensor = _operand(a, scale_a, -1, "a", dtype)
-    b_codes, b_format, b_scales, of_b_scale, b_size, b_tensor = _operand(b, scale_b, -2, "b", dtype)
-    if (of_scale, size) != (of_b_scale, b_size):
-        raise ValueError(f"scale_b: blocks of {b_size} with {of_b_scale} beside A's blocks of {size} with {of_scale}")
-    (rows, k), (b_rows, columns) = a_codes.shape, b_codes.shape
+    left, right = _Operand(a, scale_a, -1, "a", dtype), _Operand(b, scale_b, -2, "b", dtype)
+    if (left.scale, left.size) != (right.scale, right.size):
+        raise ValueError(f"scale_b: blocks of {right.size} with {right.scale} beside A's blocks of {left.size} with {left.scale}")
+    (rows, k), (b_rows, columns) = left.codes.shape[-2:], right.codes.shape[-2:]
     if k != b_rows:
-        raise ValueError(f"b: is {list(b_codes.shape)} where A is {list(a_codes.shape)}: B needs {k} rows, A's K")
-    if 0 in (rows, k, columns):
+        raise ValueError(f"b: is {list(right.codes.shape)} where A is {list(left.codes.shape)}: B needs {k} rows, A's K")
+    batch = common_batch(left.codes, right.codes)
+    count = int(np.prod(batch))
+    if 0 in (rows, k, columns, count):
         raise ValueError("a: the array is empty")
-    instruction = instruction_for(arch, a_format, b_format, of_scale, size)
+    instruction = instruction_for(arch, left.element, right.element, left.scale, left.size)
     to = "fp32" if out_dtype is None else format_name(out_dtype, "out_dtype")
+    shape = (*batch, *(() if left.is_vector else (rows,)), *(() if right.is_vector else (columns,)))
     # One matrix for each row of the result: the row of sums times 1, which is exact.
-    by_row = (rows, 1, columns)
-    codes = empty_codes(by_row, to) if out is None else result_memory(out, (rows, columns), by_row)
+    by_row = (count * rows, 1, columns)
+    codes = empty_codes(by_row, to) if out is None else result_memory(out, to, shape, by_row)
     result = output(codes, to, "out")
     if beta is not None and c is None:
         raise ValueError("matmul: there is a beta, so c is needed")
@@ -125,42 +142,20 @@ def matmul(
     if c is not None:
         c_codes, c_format = to_numpy(c, "c")
         try:
-            added = _core.Array.view(np.broadcast_to(c_codes, (rows, columns)).reshape(by_row), c_format, "c")
+            added = _core.Array.view(np.broadcast_to(c_codes, (*batch, rows, columns)).reshape(by_row), c_format, "c")
         except ValueError:
-            raise ValueError(f"c: shape {c_codes.shape} is not that of the product, {(rows, columns)}") from None
+            raise ValueError(f"c: shape {c_codes.shape} is not that of the product, {(*batch, rows, columns)}") from None
     to_every_row = None if bias is None else view(bias, "bias")
     if to_every_row is not None and tuple(to_every_row.shape) != (columns,):
         raise ValueError(f"bias: shape {tuple(to_every_row.shape)} is not {(columns,)}, a number for each column")
-    # tcgen05 has no M and N in its name: 128 rows, and columns in steps of 16 up to 256.
-    m, n, step = instruction.shape["m"] or 128, instruction.shape["n"] or min(256, -(-columns // 16) * 16), instruction.shape["k"]
-    a_codes, a_scales = _padded(a_codes, m, step), _padded(a_scales, m, step // size)
-    b_codes, b_scales = _padded(b_codes, step, n), _padded(b_scales, step // size, n)
-    down, across = a_codes.shape[0] // m, b_codes.shape[1] // n
-
-    def executions(words: np.ndarray, height: int, width: int) -> np.ndarray:
-        """One operand of all executions: A's tiles repeat along the columns of D, B's along its rows."""
-        tiles = np.broadcast_to(_tiles(words, height, width), (down, across, height, width))
-        return np.ascontiguousarray(tiles).reshape(-1, height, width)
-
-    sums: np.ndarray = np.zeros((down * across, m, n), np.uint32)
-    for at in range(0, a_codes.shape[1], step):
-        block = slice(at // size, (at + step) // size)
-        operands = [
-            ("a", executions(a_codes[:, at:at + step], m, step), a_format),
-            ("b", executions(b_codes[at:at + step], step, n), b_format),
-            ("c", sums, "fp32"),
-            ("a_scale", executions(a_scales[:, block], m, step // size), of_scale),
-            ("b_scale", executions(b_scales[block], step // size, n), of_scale),
-        ]
-        next_sums = empty_codes(sums.shape, "fp32")
-        _core.run(instruction.arch, instruction.name, instruction.toolkit, [_core.Array.view(words, of, name) for name, words, of in operands],
-                  False, False, False, engine, threads, output(next_sums, "fp32", "out"))
-        sums = next_sums
-    whole = sums.reshape(down, across, m, n).swapaxes(1, 2).reshape(down * m, across * n)[:rows, :columns]
-    products = _core.ProductArrays(_core.Array.view(np.full((rows, 1, 1), 0x3F800000, np.uint32), "fp32", "one"),
-                                   _core.Array.view(np.ascontiguousarray(whole).reshape(by_row), "fp32", "sums"), added, to_every_row, None, None, False)
-    factor = a_tensor * b_tensor * (1.0 if alpha is None else alpha)
+    sums = empty_codes((count, rows, columns), "fp32")
+    (a_codes, a_scales), (b_codes, b_scales) = left.arrays(batch), right.arrays(batch)
+    _core.multiply_blocks(instruction.arch, instruction.name, instruction.toolkit, a_codes, b_codes, a_scales, b_scales, engine, threads,
+                          output(sums, "fp32", "out"))
+    products = _core.ProductArrays(_core.Array.view(np.broadcast_to(np.uint32(0x3F800000), (count * rows, 1, 1)), "fp32", "one"),
+                                   _core.Array.view(sums.reshape(by_row), "fp32", "sums"), added, to_every_row, None, None, False)
+    factor = left.of_tensor * right.of_tensor * (1.0 if alpha is None else alpha)
     _core.multiply(products, _core.with_output("simt/fma.fp32 d=fp32", to), factor, beta, "auto", threads, result)
     if out is not None:
         return out
-    return from_codes(codes.reshape(rows, columns), to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))
+    return from_codes(codes.reshape(shape), to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))

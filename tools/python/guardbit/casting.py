@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from .arguments import checked
-from .arrays import empty_codes, format_name, from_codes, library_of, output, view, writable
+from .arrays import ScaledCodes, empty_codes, format_name, from_codes, in_order, library_of, memory_order, output, to_numpy, view, writable
 from .tables import Record, record
 
 
@@ -30,6 +33,17 @@ def _overflow(overflow: str | None, converter: str | None) -> str:
     if overflow is not None and converter is not None:
         raise ValueError("cast: a converter brings its own overflow rule; name one of overflow and converter")
     return converter or overflow or ""
+
+
+def _of_converter(error: _core.Error, converter: str | None, to: str) -> _core.Error:
+    """An error about a converter, which the command names as an overflow rule, in the words of the argument."""
+    begin, valid = "overflow: unknown overflow rule ", " (valid: "
+    text = str(error)
+    if converter is None or not text.startswith(begin):
+        return error
+    told, _, names = text.removeprefix(begin).partition(valid)
+    converters = [name for name in names.removesuffix(")").split(", ") if name not in ("ieee", "saturate")]
+    return _core.Error(f"converter: unknown converter {told} of {to}{valid}{', '.join(converters)})")
 
 
 @checked
@@ -54,7 +68,8 @@ def cast(
     `"ml_dtypes"`, `"cvt"`, or a name that `guardbit formats --converters` lists); it brings rounding and overflow.
     `overflow`: ieee (default: past the largest number is infinity, or NaN) or saturate. `scale` multiplies exactly before the
     rounding. `seed`: of stochastic rounding; element i takes the same random bits whatever the number of threads.
-    `dtype`: what integers in `x` are codes of. `out`: a NumPy array of the result's type to write to.
+    `dtype`: what integers in `x` are codes of. `out`: a NumPy array, or a tensor of PyTorch
+    on the CPU, of the result's type to write to.
 
     Returns an array of x's library, or `Codes` where that has no such type; with `summary=True` a pair of it and a dict that
     counts what happened. Raises guardbit.Error for names and values that are none, TypeError for objects that are no arrays.
@@ -62,9 +77,19 @@ def cast(
     to = format_name(to, "to")
     options = _options(to=to, rounding=rounding or "", overflow=_overflow(overflow, converter), scale=_text(scale),
                        seed="" if seed is None else str(seed), threads=threads)
-    source = view(x, "x", dtype)
-    codes = empty_codes(source.shape, to) if out is None else writable(out)
-    counts = _core.cast(source, output(codes, to, "out"), options)
+    words, of = to_numpy(x, "x")
+    # Elements in the order of the memory, where that changes neither which random bits they take nor what is told.
+    is_random = rounding == "stochastic" or ".rs" in (converter or overflow or "")
+    axes = None if out is not None or summary or is_random else memory_order(words)
+    if axes is not None:
+        words = words.transpose(axes)
+    codes = empty_codes(words.shape, to) if out is None else writable(out, to)
+    try:
+        counts = _core.cast(_core.Array.view(words, of if dtype is None else format_name(dtype, "dtype"), "x"), output(codes, to, "out"), options)
+    except _core.Error as error:
+        raise _of_converter(error, converter, to) from None
+    if axes is not None:
+        codes = in_order(codes, axes)
     result = from_codes(codes, to, library_of(x)) if out is None else out
     return (result, json.loads(counts)) if summary else result
 
@@ -77,10 +102,11 @@ def block_formats() -> list[Record]:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(ScaledCodes):
     """A tensor in a block format: elements, a scale for each block of them, and for NVFP4 one of the tensor.
 
-    It unpacks as `codes, scales, tensor_scale`; `tensor_scale` is None where the format has none.
+    It unpacks as `codes, scales, tensor_scale`; `tensor_scale` is None where the format has none. `T` is a matrix transposed, `mT`
+    each matrix of a stack, without a copy: weights that were quantized along their rows are the B of `matmul(x, weight.T)`.
     """
 
     codes: Any
@@ -92,6 +118,22 @@ class Blocks:
 
     def __iter__(self) -> Any:
         return iter((self.codes, self.scales, self.tensor_scale))
+
+    @property
+    def T(self) -> Blocks:  # noqa: N802, as NumPy calls it
+        if self.scales.ndim != 2:
+            raise ValueError(f"T: {self!r} is no matrix; mT transposes each of a stack")
+        return self.mT
+
+    @property
+    def mT(self) -> Blocks:  # noqa: N802, as NumPy calls it
+        if self.scales.ndim < 2:
+            raise ValueError(f"mT: {self!r} has less than 2 dimensions")
+        axis = self.axis % self.scales.ndim
+        last = self.scales.ndim - 1
+        across = {last: last - 1, last - 1: last}.get(axis, axis)
+        codes, scales = (np.swapaxes(x, -1, -2) if isinstance(x, np.ndarray) else x.mT for x in (self.codes, self.scales))
+        return dataclasses.replace(self, codes=codes, scales=scales, axis=across)
 
     def _repr_html_(self) -> str:
         counts = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
@@ -137,6 +179,17 @@ def quantize(
                   json.loads(counts))
 
 
+def _format_of(codes: Any, scales: Any) -> str:
+    """The block format that has elements and scales of these types."""
+    element, scale = to_numpy(codes, "codes")[1], to_numpy(scales, "scales")[1]
+    for block_format in block_formats():
+        # The scales of NVFP4 have no sign; libraries keep them as E4M3, whose positive codes are the same.
+        if block_format.element == element and block_format.scale in (scale, f"u{scale}"):
+            return str(block_format.name)
+    raise ValueError(f"format: no block format has elements in {element} and scales in {scale}; name it "
+                     f"(valid: {', '.join(x.name for x in block_formats())})")
+
+
 @checked
 def dequantize(
     codes: Any,
@@ -149,16 +202,20 @@ def dequantize(
     rounding: str | None = None,
     threads: int = 0,
 ) -> Any:
-    """The numbers that blocks stand for, each rounded once to `to`: `dequantize(blocks)`, or of codes and scales with a
-    `format`."""
+    """The numbers that blocks stand for, each rounded once to `to`: `dequantize(blocks)`, or of codes and scales along `axis`.
+
+    `format` is needed only where the types of codes and scales do not say it, as unsigned words do not.
+    """
     library = library_of(codes, scales)
     if isinstance(codes, Blocks):
         blocks = codes
         library = library_of(blocks.codes)
         codes, scales, tensor_scale = blocks
         format, axis = format or blocks.format, blocks.axis
-    if format is None or scales is None:
-        raise ValueError("dequantize: needs codes, scales and the format, or what quantize returned")
+    if scales is None:
+        raise ValueError("dequantize: needs codes and scales, or what quantize returned")
+    if format is None:
+        format = _format_of(codes, scales)
     element, scale, _, _ = _core.parts_of_block_format(format, "format")
     to = format_name(to, "to")
     elements = view(codes, "codes", element)

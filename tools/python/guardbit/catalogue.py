@@ -29,10 +29,7 @@ def instructions(arch: str | None = None) -> Table:
     table = Table(record(json.loads(_core.instructions())), ("arch", "name", "a", "b", "c", "d", "basis"))
     if arch is None:
         return table
-    names = {m.arch: m.alias_of or m.arch for m in machines()}
-    if arch not in names:
-        raise ValueError(f"arch: unknown machine {arch!r} (valid: {', '.join(names)})")
-    return table.where(arch=names[arch])
+    return table.where(arch=_core.page_of(arch))
 
 
 def plans() -> Table:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core, block_scaled
 from .arguments import checked
-from .arrays import empty_codes, format_name, from_codes, library_of, number_or_array, output, result_memory, to_numpy, view
+from .arrays import common_batch, empty_codes, format_name, from_codes, library_of, number_or_array, output, result_memory, to_numpy, view
 
 
 @checked
@@ -82,13 +82,15 @@ def matmul(
     number, [M] or [M, blocks of K], `scale_b` a number, [N] or [blocks of K, N]; they multiply the sums. `arch`, `plan`,
     `like`: see `plan_of`; a plan that splits K over the rows' tiles (stream-K) counts all rows of all matrices. `out_dtype`:
     default that of a, for 8 bits and fewer fp32 or int32. beta is 1 where c is given and nothing else is said. `sparse`: a is
-    2:4 sparse, stored with its zeros. `dtype`: what integers in a and b are codes of. `out`: a NumPy array of the result's
-    type and shape, row by row in memory. `engine`: one of `engines()`; the bits do not depend on it, nor on `threads`.
+    2:4 sparse, stored with its zeros. `dtype`: what integers in a and b are codes of. `out`: a NumPy array, or a tensor of
+    PyTorch on the CPU, of the result's type and shape, row by row in memory. `engine`: one of `engines()`; the bits do not depend
+    on it, nor on `threads`.
 
-    Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=0`), or codes with
-    `scale_a` and `scale_b` in E8M0 or E4M3. They go through one ascending chain of the block-scaled instruction of `arch` (default sm_100); the
-    FP32 sum is multiplied by alpha and the scales of the tensors, beta * c and bias are added in FP32, and the result is rounded to `out_dtype`
-    (default fp32). `plan`, `like`, `tf32` and `sparse` are for other products.
+    Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=-2`, or weights
+    transposed: `matmul(x, weight.T)`), or codes with `scale_a` and `scale_b` in E8M0 or E4M3, of as many dimensions. They go through
+    one ascending chain of the block-scaled instruction of `arch` (default sm_100); the FP32 sum is multiplied by alpha and the scales of
+    the tensors, beta * c and bias are added in FP32, and the result is rounded to `out_dtype` (default fp32). `plan`, `like`, `tf32` and
+    `sparse` are for other products.
 
     Operands are read where they lie. Returns an array of a's library; a on a GPU is copied to the host and the result back.
     """
@@ -111,10 +113,7 @@ def matmul(
         a_codes = a_codes[np.newaxis, :]
     if column:
         b_codes = b_codes[:, np.newaxis]
-    try:
-        batch = np.broadcast_shapes(a_codes.shape[:-2], b_codes.shape[:-2])
-    except ValueError:
-        raise ValueError(f"b: batches of {b_codes.shape[:-2]} do not fit those of a, {a_codes.shape[:-2]}") from None
+    batch = common_batch(a_codes, b_codes)
     rows, columns = a_codes.shape[-2], b_codes.shape[-1]
     if len(batch) > 0:
         entries = int(np.prod(batch))
@@ -140,7 +139,7 @@ def matmul(
     to = _core.plan_output(text)
     flat = (*((int(np.prod(batch)),) if batch else ()), rows, columns)
     shape = (*batch, *(() if row else (rows,)), *(() if column else (columns,)))
-    codes = empty_codes(flat, to) if out is None else result_memory(out, shape, flat)
+    codes = empty_codes(flat, to) if out is None else result_memory(out, to, shape, flat)
     _core.multiply(arrays, text, alpha, beta, engine, threads, output(codes, to, "out"))
     return from_codes(codes.reshape(shape), to, library_of(a, b)) if out is None else out
 
@@ -174,7 +173,7 @@ def conv(
 ) -> Any:
     """A convolution of two dimensions, as `torch.nn.functional.conv2d`, as an implicit matrix product.
 
-    x [N, C, H, W], weight [O, C / groups, R, S], bias [O] (without groups only); the result [N, O, P, Q]. `stride`, `padding`
+    x [N, C, H, W], weight [O, C / groups, R, S], bias [O]; the result [N, O, P, Q]. `stride`, `padding`
     and `dilation` are numbers or pairs. K is walked as the plan's key `conv` says: by default filter rows, filter columns,
     then channels innermost, as kernels of NHWC tensors do. Memory order of x does not matter.
     """

@@ -9,19 +9,19 @@ import numpy as np
 
 from . import _core
 from .arguments import checked
-from .arrays import empty_codes, from_codes, library_of, output, view
+from .arrays import empty_codes, from_codes, in_order, library_of, memory_order, output, to_numpy
 from .tables import Table, record
 
 
-def _operand(x: Any, name: str) -> _core.Array | str:
-    """A number as the command takes it, exactly; else an array."""
+def _operand(x: Any, name: str) -> tuple[np.ndarray, str, str] | str:
+    """A number as the command takes it, exactly; else an array as words, their format and its name."""
     if isinstance(x, str):
         return x
     if isinstance(x, (bool, np.bool_)):
         raise TypeError(f"{name}: is a number or an array, not {type(x).__name__}")
     if isinstance(x, (int, np.integer)):
         return str(int(x))
-    return float(x).hex() if isinstance(x, float) else view(x, name)
+    return float(x).hex() if isinstance(x, float) else (*to_numpy(x, name), name)
 
 
 @checked
@@ -46,9 +46,14 @@ def function(
     0x7fffffff where nothing better is known. Raises guardbit.Error for names, types, shapes and counts that do not fit.
     """
     named = [_operand(x, "xyzw"[i] if i < 4 else f"operand {i + 1}") for i, x in enumerate(operands)]
-    call = _core.FunctionCall(arch, name, compile, toolkit, named)
+    arrays = [x[0] for x in named if not isinstance(x, str) and x[0].ndim > 0]
+    axes = memory_order(*arrays) if arrays else None  # else they are copied, row by row
+    views = [x if isinstance(x, str) else _core.Array.view(x[0].transpose(axes) if axes and x[0].ndim else x[0], x[1], x[2]) for x in named]
+    call = _core.FunctionCall(arch, name, compile, toolkit, views)
     codes = [empty_codes(call.shape, of) for of in call.formats]
     call.run([output(c, of, "out") for c, of in zip(codes, call.formats)], threads)
+    if axes:
+        codes = [in_order(c, axes) for c in codes]
     results = [from_codes(c, of, library_of(*operands)) for c, of in zip(codes, call.formats)]
     return results[0] if len(results) == 1 else tuple(results)
 
