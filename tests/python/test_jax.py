@@ -44,6 +44,16 @@ def test_wrong_input_has_one_clear_line(shapes, options, error, text):
         guardbit.jax.matmul(np.ones((2, 2), object), np.ones((2, 2), np.float32))
 
 
+def test_a_tracer_is_no_array():
+    @jax.jit
+    def product(x):
+        with pytest.raises(TypeError, match=r"^a: \w+ is no array \([^\n]*\)$"):
+            guardbit.matmul(x, x)
+        return x
+
+    product(jnp.ones((2, 2)))
+
+
 def test_arrays_come_back_as_jax_arrays(rng):
     x = jnp.asarray(rng.standard_normal(100), jnp.float32)
     y = guardbit.cast(x, jnp.float8_e4m3fn, converter="ml_dtypes")

@@ -116,6 +116,11 @@ def test_traces_of_arrays_equal_those_of_files(command, tmp_path, rng):
                 tensor.pop("file", None)
         assert found["tensors"] == expected["tensors"]
     assert guardbit.scaler.replay(tensors).steps
+    steps = [{"w.grad": (rng.standard_normal((8, 8)) * 10.0**-i).astype(np.float32)} for i in range(3)]
+    by_name = guardbit.scaler.replay({f"step{i}/w.grad": x["w.grad"] for i, x in enumerate(steps)}).to_dict()
+    assert len(by_name["steps"]) == 3
+    assert guardbit.scaler.replay(steps).to_dict() == guardbit.scaler.replay(dict(enumerate(steps))).to_dict() == by_name
+    assert [t.name for t in guardbit.trace([{"x": steps[0]["w.grad"]}, {"y": steps[1]["w.grad"]}]).tensors] == ["x", "y"]
     assert guardbit.scaler.schedule("clean*2000,overflow").steps
 
 
@@ -245,6 +250,8 @@ def test_import_is_quick():
 
 
 def test_import_is_light():
+    code = "import guardbit; print(guardbit.testing.assert_equal_bits.__name__, hasattr(guardbit, 'nothing'))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "assert_equal_bits False"
     code = "import sys, guardbit; print(sorted(m for m in sys.modules if m.split('.')[0] in ('torch', 'jax', 'cupy', 'ml_dtypes', 'pytest')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
@@ -254,4 +261,9 @@ def test_errors_name_arguments(rng):
         guardbit.trace({"x": np.ones(3, np.float32)}, scales="x")
     assert str(raised.value).startswith("scales: ")
     assert issubclass(guardbit.Error, ValueError)
+    with pytest.raises(guardbit.Error, match="^pattern: 'dynamic' says nothing"):
+        guardbit.scaler.schedule("dynamic")
+    a, b = product(rng)
+    with pytest.raises(guardbit.Error, match="^d: is not of the shape of A"):
+        guardbit.explain(a, a, b)
     assert os.linesep not in str(raised.value)

@@ -1,12 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cctype>
 #include <csignal>
 #include <cstdlib>
 #include <string>
 
 #include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
 #include "formats/support/version.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/terminal.hpp"
@@ -20,10 +22,26 @@ namespace guardbit::python {
 
 namespace {
 
+/// A text that begins with an option and the name of an array in memory, "--d d: ", begins with the
+/// array; one that begins with a place of the command's help, "PATTERN: ", with the argument
+/// "pattern: ".
+void name_argument(std::string& text) {
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string::npos) return;
+  const std::string place = text.substr(0, colon);
+  if (const std::size_t space = place.find(' ');
+      place.starts_with("--") && place.substr(2, space - 2) == place.substr(space + 1))
+    text.erase(0, space + 1);
+  const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (place.size() > 1 && std::ranges::all_of(place, is_capital))
+    text.replace(0, colon, formats::lower_case(place));
+}
+
 /// An error's text with the names of arguments in the place of a command's options: "--scale-a"
 /// is scale_a. Arrays in memory have no file's name. What a caller gave stays on one line.
 std::string as_python_says(std::string text) {
   if (text.starts_with("<arrays ")) text.erase(0, text.find(": ") + 2);
+  name_argument(text);
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool begins =

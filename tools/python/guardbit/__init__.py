@@ -12,6 +12,11 @@ library has no type for come out, and go in, as `Codes`. Names of formats, plans
 command `guardbit`.
 """
 
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
 from . import recipes, scaler
 from ._core import Error, version as _version
 from .arrays import Codes
@@ -24,6 +29,19 @@ from .traces import Trace, trace
 from .reports import CallPlan, Comparison, Explanation, Probe, Verification, compare, explain, plan, probe, verify
 
 __version__ = _version()
+
+# Parts that import other packages, and come when they are first named.
+_PARTS = ("jax", "testing", "torch")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS})
 
 __all__ = [
     "Blocks", "CallPlan", "Codes", "Comparison", "Error", "Explanation", "Probe", "Tensors", "Trace", "Verification", "__version__", "cast", "compare", "conv",

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from .arguments import checked
 from .arrays import format_name, view
@@ -15,7 +17,8 @@ from .reports import Report
 def _arrays(tensors: Mapping[Any, Any], dtype: Any, prefix: str = "") -> list[_core.Array]:
     found = []
     for key, x in tensors.items():
-        name = f"{prefix}{key}"
+        is_step = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+        name = f"{prefix}step{key}" if is_step else f"{prefix}{key}"
         found += _arrays(x, dtype, name + "/") if isinstance(x, Mapping) else [view(x, name, dtype)]
     return found
 
@@ -27,7 +30,12 @@ def source_of(tensors: Any, dtype: Any, where: str) -> tuple[_core.Source, str]:
     alone = isinstance(tensors, (str, os.PathLike, Mapping))
     if not alone and not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{where}: {type(tensors).__name__} is no path, no dict of arrays and no list of these")
-    for part in [tensors] if alone else tensors:
+    parts = [tensors] if alone else list(tensors)
+    dicts = [part for part in parts if isinstance(part, Mapping)]
+    # Dicts that have names in common are the steps of one run.
+    if len(dicts) == len(parts) > 1 and len(set().union(*dicts)) < sum(map(len, dicts)):
+        parts = [dict(enumerate(dicts))]
+    for part in parts:
         if isinstance(part, (str, os.PathLike)):
             words.append(os.fsdecode(part))
         elif isinstance(part, Mapping):
@@ -69,7 +77,8 @@ def trace(
     """What formats and loss scales would lose of gradients and other tensors.
 
     `tensors`: a dict of arrays by name (nested dicts join names by "/"), a path, folder or pattern, or a list of these. Names say
-    step, rank and role as the command reads them. `formats`: names, also of formats with scales of their own (`"nvfp4"`,
+    step, rank and role as the command reads them, `"step12/w.grad"`; a key that is a number is a step, and so are dicts in a list that
+    have names in common: the steps 0, 1, 2, ... `formats`: names, also of formats with scales of their own (`"nvfp4"`,
     `"e4m3_tensor"`). `scales`: exponents of the loss scales 2^k, as "FIRST:LAST:STEP" or a list. `policy`: what becomes of numbers
     too large: pytorch, nvidia, saturate or ieee. `tolerance`: the share of underflow that a safe scale may have.
     """
