@@ -257,6 +257,14 @@ def test_conv_is_a_convolution(rng):
     bias = np.arange(4, dtype=np.float16)
     plain = guardbit.conv(x[:, :3], w, arch="sm_90")
     assert np.array_equal(guardbit.conv(x[:, :3], w, bias, arch="sm_90"), plain + bias[:, None, None])
+    assert np.array_equal(guardbit.conv(x[:, :3], w, padding="valid"), plain)
+    w3 = rng.integers(-2, 3, (4, 6, 3, 5)).astype(np.float16)
+    same = guardbit.conv(x, w3, padding="same", dilation=(2, 1))
+    assert same.shape == (2, 4, 9, 8) and np.array_equal(same, guardbit.conv(x, w3, padding=(2, 2), dilation=(2, 1)))
+    for options, text in (({"padding": "same", "stride": 2}, "padding: same needs a stride of 1"), ({"padding": "full"}, "padding: unknown word 'full'"),
+                          ({"padding": "same"}, "padding: same needs filters of an odd size")):
+        with pytest.raises(ValueError, match=text):
+            guardbit.conv(x[:, :3], w, **options)
     # Of all groups, also where each has so many outputs that they are added row by row.
     x = rng.integers(-2, 3, (2, 8, 24, 23)).astype(np.float16)
     for groups, w in ((2, rng.integers(-2, 3, (4, 4, 3, 3))), (8, rng.integers(-2, 3, (8, 1, 2, 2))), (4, rng.integers(-2, 3, (64, 2, 1, 1)))):

@@ -266,4 +266,6 @@ def test_errors_name_arguments(rng):
     a, b = product(rng)
     with pytest.raises(guardbit.Error, match="^d: is not of the shape of A"):
         guardbit.explain(a, a, b)
+    with pytest.raises(ValueError, match="^time_limit: -1.0 is no number of seconds"):
+        guardbit.explain(a, a, b, time_limit=-1)
     assert os.linesep not in str(raised.value)

@@ -44,6 +44,8 @@ def test_quantized_weights_are_transposed(rng):
     as_scaled = guardbit.matmul(qx.codes, qw.codes.T, scale_a=qx.scales, scale_b=qw.scales.T, alpha=qx.tensor_scale * qw.tensor_scale, out_dtype="bf16")
     assert torch.equal(d, as_scaled)
     assert torch.equal(guardbit.dequantize(*qw), guardbit.dequantize(qw))
+    with pytest.raises(ValueError, match="bytes of two elements are of the type torch.float4_e2m1fn_x2"):
+        guardbit.matmul(qx.codes.view(torch.uint8), qw.codes.view(torch.uint8).T, scale_a=qx.scales, scale_b=qw.scales.T, dtype="e2m1")
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16])

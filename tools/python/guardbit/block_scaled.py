@@ -73,8 +73,11 @@ class _Operand:
                     raise ValueError(f"scale_{self.name}: shape {self.scales.shape} does not fit {self.name}'s, {self.codes.shape}, "
                                      f"with blocks of {size}")
                 return size
+        is_half = self.element == "e2m1" and any((x.element, x.scale) == (self.element, self.scale) and blocks == -(-2 * k // x.block_size)
+                                                 for x in block_formats())
+        packed = "; bytes of two elements are of the type torch.float4_e2m1fn_x2" if is_half else ""
         raise ValueError(f"scale_{self.name}: {self.scales.shape} scales in {self.scale} fit no block format of {self.codes.shape} "
-                         f"elements in {self.element}")
+                         f"elements in {self.element}{packed}")
 
     def arrays(self, batch: tuple[int, ...]) -> tuple[_core.Array, _core.Array]:
         """Codes and scales of so many products, those that all have in common without a copy."""

@@ -153,6 +153,22 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
     return int(pair[0]), int(pair[1])
 
 
+def _padding(padding: Any, weight: _core.Array, steps: tuple[int, int], dilation: tuple[int, int]) -> tuple[int, int]:
+    """Numbers, or PyTorch's words: "valid" is none, "same" gives the result the size of x."""
+    if not isinstance(padding, str):
+        return _pair(padding, "padding")
+    if padding not in ("valid", "same"):
+        raise ValueError(f"padding: unknown word {padding!r} (valid: valid, same, numbers)")
+    if padding == "valid" or len(weight.shape) != 4:
+        return 0, 0
+    if steps != (1, 1):
+        raise ValueError("padding: same needs a stride of 1")
+    both = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:])]
+    if any(x % 2 for x in both):
+        raise ValueError("padding: same needs filters of an odd size; pad x by one zero more on the right and below")
+    return both[0] // 2, both[1] // 2
+
+
 @checked
 def conv(
     x: Any,
@@ -173,12 +189,13 @@ def conv(
 ) -> Any:
     """A convolution of two dimensions, as `torch.nn.functional.conv2d`, as an implicit matrix product.
 
-    x [N, C, H, W], weight [O, C / groups, R, S], bias [O]; the result [N, O, P, Q]. `stride`, `padding`
-    and `dilation` are numbers or pairs. K is walked as the plan's key `conv` says: by default filter rows, filter columns,
-    then channels innermost, as kernels of NHWC tensors do. Memory order of x does not matter.
+    x [N, C, H, W], weight [O, C / groups, R, S], bias [O]; the result [N, O, P, Q]. `stride`, `padding` and `dilation` are numbers
+    or pairs; padding may be "same" or "valid". K is walked as the plan's key `conv` says: by default filter rows, filter columns, then
+    channels innermost, as kernels of NHWC tensors do. Memory order of x does not matter.
     """
-    steps = _core.ConvolutionSteps(_pair(stride, "stride"), _pair(padding, "padding"), _pair(dilation, "dilation"), groups)
     x_in, weight_in = view(x, "x"), view(weight, "weight")
+    strides, dilations = _pair(stride, "stride"), _pair(dilation, "dilation")
+    steps = _core.ConvolutionSteps(strides, _padding(padding, weight_in, strides, dilations), dilations, groups)
     text = plan_of(x_in.format, weight_in.format, arch=arch, plan=plan, like=like, out_dtype=out_dtype, tf32=tf32)
     to = _core.plan_output(text)
     codes = empty_codes(_core.convolution_shape(x_in, weight_in, steps), to)

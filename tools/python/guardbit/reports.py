@@ -135,6 +135,8 @@ def explain(
     capture. `arch`: the machine (default sm_90). `time_limit` in seconds, 0 for none; Ctrl-C ends the search.
     """
     asked = _asked(alpha, beta, activation, arch, tf32)
+    if not time_limit >= 0:
+        raise ValueError(f"time_limit: {time_limit} is no number of seconds (0: no limit)")
     if isinstance(d, (str, os.PathLike)):
         if a is not None or b is not None or c is not None:
             raise ValueError("explain: a capture holds its operands; a, b and c belong to an array d")
