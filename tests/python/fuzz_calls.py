@@ -14,7 +14,7 @@ try:
     TYPES = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn]
 except ImportError:
     TYPES = []
-TYPES += [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.uint16, np.bool_, np.complex64, object, "S3"]
+TYPES += [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.uint16, np.bool_, np.complex64, np.longdouble, object, "S3", "V3"]
 WORDS = ["", "e4m3", "fp16", "bf16", "nvfp4", "mxfp4", "sm_90", "sm_100", "cdna3", "x86", "tpu", "nearest_even", "stochastic", "torch", "cvt",
          "ml_dtypes", "saturate", "ieee", "relu", "avx512", "reference", "auto", "e5m6", "e9m99", "e1m0", "\n", "\0", "é", "--", "a" * 300,
          "simt/fma.fp32 d=fp32", "simt/fma.fp32 split=3x4:ceil d=fp16", "cublas-13:sm_90", "0:8:4", "clean*3,overflow"]

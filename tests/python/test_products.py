@@ -310,7 +310,7 @@ def test_engines_and_threads_change_no_bit(rng):
     (lambda a: guardbit.matmul(a, a.T, arch="gfx90a"), guardbit.Error, "arch: unknown architecture 'gfx90a'; did you mean cdna2? ("),
     (lambda a: guardbit.matmul(a, a.T, arch="sm100a"), guardbit.Error, "arch: unknown architecture 'sm100a'; did you mean sm_100? ("),
     (lambda a: guardbit.matmul(a, a.T, arch="RTX"), guardbit.Error, "arch: unknown architecture 'RTX' (valid"),
-    (lambda a: guardbit.matmul(a, a.T, ach="sm_90"), TypeError, "matmul: got an unexpected keyword argument 'ach'; it takes a, b, c, arch, plan,"),
+    (lambda a: guardbit.matmul(a, a.T, ach="sm_90"), TypeError, "matmul: got an unexpected keyword argument 'ach'; it takes a, b, c, *, arch, plan,"),
     (lambda a: guardbit.matmul(a, a.T, arch="sm_90", plan="x"), ValueError, "plan: name one of arch, plan and like"),
     (lambda a: guardbit.matmul(a, a.T, plan="nonsense"), guardbit.Error, "plan: "),
     (lambda a: guardbit.matmul("x", a), TypeError, "a: arrays of <U1 are not taken"),

@@ -58,6 +58,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def checked(function: Function) -> Function:
     """Checks words, numbers and flags by the function's annotations: TypeError or ValueError that begins with the name."""
     signature = inspect.signature(function)
+    names = list(signature.parameters)
+    named_only = [parameter.kind is parameter.KEYWORD_ONLY for parameter in signature.parameters.values()]
+    if any(named_only):
+        names.insert(named_only.index(True), "*")
     checks = {}
     for name, parameter in signature.parameters.items():
         kind = str(parameter.annotation)
@@ -70,7 +74,7 @@ def checked(function: Function) -> Function:
         try:
             bound = signature.bind(*arguments, **options)
         except TypeError as error:
-            raise TypeError(f"{function.__name__}: {error}; it takes {', '.join(signature.parameters)}") from None
+            raise TypeError(f"{function.__name__}: {error}; it takes {', '.join(names)}") from None
         for name, value in bound.arguments.items():
             if name in checks:
                 check, may_be_none = checks[name]

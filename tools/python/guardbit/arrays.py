@@ -175,7 +175,7 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
         raise TypeError(f"{name}: {type(x).__name__} is no array ({lines[0]})") from None
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.kind in "OSUMmc" or array.dtype.fields is not None:
+    if array.dtype.kind in "OSUMmc" or array.dtype.fields is not None or array.dtype.itemsize not in _WORDS:
         raise TypeError(f"{name}: arrays of {array.dtype} are not taken")
     return array.view(_WORDS[array.dtype.itemsize]), format_name(array.dtype, name)
 
