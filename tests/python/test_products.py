@@ -209,6 +209,10 @@ def test_block_scales_are_as_fast_as_other_products(rng):
             times.append(time.process_time() - begin)
         return min(times)
 
+    try:
+        guardbit.matmul(q, q.T, engine="avx2")
+    except guardbit.Error:
+        pytest.skip("this CPU has no kernel of products beside block scales")
     # 1 to 3 times as long; execution by execution took 400 times as long.
     assert seconds(lambda: guardbit.matmul(q, q.T, threads=1)) < 30 * seconds(lambda: guardbit.matmul(half, half.T, threads=1))
 

@@ -38,5 +38,5 @@ def plans() -> Table:
 
 
 def engines() -> list[str]:
-    """Engines of this computer, the preferred first. All give the same bits; "host" multiplies as a GPU's cores do."""
+    """Engines, the preferred first; those of other CPUs execute nothing here. All give the same bits; "host" multiplies as a GPU's cores do."""
     return [*_core.engines(), "host"]
