@@ -24,7 +24,7 @@ std::vector<std::vector<std::uint64_t>> function_questions(const FunctionShape& 
 struct FunctionFit {
   const Function* function = nullptr;
   std::size_t differing = 0;
-  /// numbers of the first questions whose answers are not the function's
+  /// indices of the first questions whose answers differ from the function's
   std::vector<std::size_t> first;
 };
 
