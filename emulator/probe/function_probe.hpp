@@ -29,7 +29,8 @@ struct FunctionFit {
 };
 
 /// Every function of that shape that a machine has, the ones with fewest differing answers first.
-std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view arch,
+/// `page`: what the machine has in the catalogue (require_page).
+std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view page,
                                        const std::vector<std::vector<std::uint64_t>>& questions,
                                        const std::vector<std::vector<std::uint64_t>>& answers);
 
