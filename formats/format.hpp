@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace guardbit::formats {
@@ -25,6 +26,7 @@ enum class Specials : std::uint8_t {
   /// every code is finite
   none,
 };
+constexpr auto words(Specials) { return std::array{"ieee", "fn", "fnuz", "none"}; }
 
 /// A number format is data: everything else about it is derived below. A code is an unsigned
 /// integer of `bits(format)` bits, sign on top, then the biased exponent, then the fraction.

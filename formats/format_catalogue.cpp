@@ -4,20 +4,13 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::formats {
 
 namespace {
 
 constexpr int largest_bias = 32768;
-
-struct SpecialsName {
-  std::string_view name;
-  Specials specials;
-};
-constexpr std::array specials_names = {
-    SpecialsName{"ieee", Specials::ieee}, SpecialsName{"fn", Specials::nan_all_ones},
-    SpecialsName{"fnuz", Specials::nan_negative_zero}, SpecialsName{"none", Specials::none}};
 
 /// The part of `text` before the first `separator`; `text` keeps what follows it.
 std::string_view take(std::string_view& text, char separator) {
@@ -72,13 +65,9 @@ bool apply_option(std::string_view option, Format& f, std::optional<int>& bias) 
     return bias.has_value();
   }
   if (key != "specials") return false;
-  for (const SpecialsName& entry : specials_names) {
-    if (entry.name == option) {
-      f.specials = entry.specials;
-      return true;
-    }
-  }
-  return false;
+  const auto specials = find_word<Specials>(option);
+  f.specials = specials.value_or(f.specials);
+  return specials.has_value();
 }
 
 /// `e<E>m<F>` and its options.
@@ -154,11 +143,8 @@ std::string name_of(const Format& format) {
   if (format.bias != default_bias(format.exponent_bits, format.specials)) {
     options += ":bias=" + std::to_string(format.bias);
   }
-  for (const SpecialsName& entry : specials_names) {
-    if (entry.specials == format.specials && format.specials != Specials::ieee) {
-      options += ":specials=" + std::string(entry.name);
-    }
-  }
+  if (format.specials != Specials::ieee)
+    options += ":specials=" + std::string(word_of(format.specials));
   if (!format.has_sign) options += ":unsigned";
   if (!format.has_subnormals) options += ":nosubnormals";
   // A catalogued name wins over the bare pattern; naming the default specials keeps the two apart.

@@ -106,7 +106,7 @@ class Writer {
                        hex(term.significand) + "/" + power_text(term.fraction_bits) + ", ";
     if (term.cut.digits == "0") return text + "nothing cut";
     return text + "cut " + number_text(term.cut) + " (" +
-           number_text(formats::scaled(term.cut, -alignment.grid)) + " grid units)";
+           number_text(formats::scaled(term.cut, -alignment.grid)) + " grid steps)";
   }
 
   void term_lines(const ExplainedTerm& term, const ExplainedBlock& block) {

@@ -63,8 +63,8 @@ Function on_engine(Function function, const FunctionEngine& engine) {
 }
 
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where, CompileMode compile) {
-  const std::string_view page = require_page(arch, "--arch");
+                                 const FunctionPlaces& where, CompileMode compile) {
+  const std::string_view page = require_page(arch, where.arch);
   std::vector<std::string_view> names, machines;
   for (const Function& function : function_catalogue(compile)) {
     if (function.arch == page && function.name == name) return function;
@@ -81,19 +81,19 @@ const Function& require_function(std::string_view arch, std::string_view name,
     std::string choices;
     for (const std::string_view machine : machines)
       choices.append(choices.empty() ? "" : ", ").append(machine);
-    throw formats::Error("--arch", "no functions are known of " + std::string(arch), choices);
+    throw formats::Error(where.arch, "no functions are known of " + std::string(arch), choices);
   }
   if (compile != CompileMode::standard &&
       std::ranges::any_of(function_catalogue(), [&](const Function& function) {
         return function.arch == page && function.name == name;
       })) {
-    throw formats::Error("--compile",
+    throw formats::Error(where.compile,
                          std::string(name) +
                              " is known as an instruction, which does not depend on "
                              "how nvcc compiles",
                          "default");
   }
-  throw formats::Error(std::string(where), formats::unknown_name("function", name, names));
+  throw formats::Error(where.name, formats::unknown_name("function", name, names));
 }
 
 namespace {

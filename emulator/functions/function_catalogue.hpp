@@ -30,11 +30,25 @@ const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::
 /// The function by an engine; number by number where that has no kernel for it.
 Function on_engine(Function function, const FunctionEngine& engine);
 
+/// How errors call what a caller asks of require_function.
+struct FunctionPlaces {
+  std::string name, arch, compile;
+
+  FunctionPlaces(std::string_view where)  // NOLINT(google-explicit-constructor)
+      : name(where), arch(name + ": arch"), compile(name + ": compile") {}
+  FunctionPlaces(const char* where)  // NOLINT(google-explicit-constructor)
+      : FunctionPlaces(std::string_view(where)) {}
+  FunctionPlaces(const std::string& where)  // NOLINT(google-explicit-constructor)
+      : FunctionPlaces(std::string_view(where)) {}
+  FunctionPlaces(std::string_view where, std::string_view arch_place,
+                 std::string_view compile_place)
+      : name(where), arch(arch_place), compile(compile_place) {}
+};
+
 /// The function of that name on a machine, of FP16 where the name has overloads and does not say
-/// which; formats::Error that begins with `where` and names the
-/// nearest ones.
+/// which; formats::Error that begins with one of the places and names the nearest ones.
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where,
+                                 const FunctionPlaces& where,
                                  CompileMode compile = CompileMode::standard);
 
 /// The codes of all results of as many arguments: an array for each operand and each result, on

@@ -88,12 +88,12 @@ std::uint64_t FewDots::block(std::int64_t begin, std::int64_t end, std::uint64_t
     const std::int32_t sign = x >> 31;
     sum += (((x ^ sign) - sign) >> shift ^ sign) - sign;  // the magnitude is cut
   }
-  const int unit = largest - spec_.kept_fraction_bits;
-  const int lift = c.exponent - result_.format.fraction_bits - unit;
+  const int grid = largest - spec_.kept_fraction_bits;
+  const int lift = c.exponent - result_.format.fraction_bits - grid;
   const std::uint64_t magnitude =
       lift >= 0 ? c.magnitude << lift : c.magnitude >> std::min(63, -lift);
   sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-  return encode_sum(spec_, result_, sum, unit);
+  return encode_sum(spec_, result_, sum, grid);
 }
 
 bool FewDots::run(const KRanges& ranges, std::vector<double>& sums) const {

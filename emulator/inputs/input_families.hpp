@@ -5,8 +5,8 @@
 //
 //   executions   gpu/inputs/generated_inputs.hpp, on the device and the host, those `generated`
 //   mixed rows   gpu/inputs/mixed_rows_*.cpp, one family for each row of A, in recordings
-//   catalogue    tests/emulator/inputs/catalogue_inputs.cpp, for every instruction, and x86
-//   recordings matrices     matrix_families.hpp, element by element, on the device and the host
+//   catalogue    tests/emulator/inputs/catalogue_inputs.cpp, for every instruction, and x86's
+//   matrices     matrix_families.hpp, element by element, on the device and the host
 //
 // Recordings hold the operands of the second and the third, so each of these keeps its own stream
 // of random numbers. Questions that are built to tell two arithmetics apart (emulator/probe/,

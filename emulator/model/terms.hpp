@@ -131,11 +131,4 @@ constexpr std::int64_t align(const Term& t, int grid, Rounding rounding) {
   return t.negative ? -magnitude : magnitude;
 }
 
-/// Sum of the terms, each cut to a multiple of 2^grid.
-constexpr std::int64_t aligned_sum(std::span<const Term> terms, int grid, Rounding alignment) {
-  std::int64_t sum = 0;
-  for (const Term& t : terms) sum += align(t, grid, alignment);
-  return sum;
-}
-
 }  // namespace guardbit::emulator

@@ -150,11 +150,12 @@ OperatorAnswer search_all_reduce(const OperatorQuestion& q) {
   const ops::Dimensions& shape = q.input.shape;
   if (shape.empty() || shape[0] < 2 || shape[0] > most_ranks ||
       !std::equal(shape.begin() + 1, shape.end(), q.output.shape.begin(), q.output.shape.end()))
-    throw Error("--input", "needs the tensors of 2 to " + std::to_string(most_ranks) +
-                               " GPUs, each of the output's shape, along its first dimension");
+    throw Error(q.input_place, "needs the tensors of 2 to " + std::to_string(most_ranks) +
+                                   " GPUs, each of the output's shape, along its first dimension");
   if (q.input.type != q.output.type)
-    throw Error("--output", "has another type than --input, which no all-reduce gives");
-  if (q.output.count() == 0) throw Error("--output", "has no elements");
+    throw Error(q.output_place,
+                "has another type than " + q.input_place + ", which no all-reduce gives");
+  if (q.output.count() == 0) throw Error(q.output_place, "has no elements");
   const Orders orders(q);
   OperatorAnswer answer;
   answer.outputs = q.output.count();

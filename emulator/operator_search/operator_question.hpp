@@ -21,6 +21,8 @@ struct OperatorQuestion {
   /// of norms
   double epsilon = 1e-5;
   int threads = 1;
+  /// how errors call the three
+  std::string input_place = "input", output_place = "output", dimension_place = "dimension";
   /// asked now and then; true ends the search
   std::function<bool()> interrupted = [] { return false; };
 };

@@ -38,7 +38,7 @@ struct Rows {
 Rows rows_of(const OperatorQuestion& q) {
   Rows rows;
   const ops::Tensor& x = q.input;
-  if (x.count() == 0) throw Error("--input", "no elements");
+  if (x.count() == 0) throw Error(q.input_place, "no elements");
   const bool is_all = !q.dimension;
   const std::size_t d = is_all ? 0 : ops::dimension_of(x, *q.dimension);
   std::int64_t inner = 1;
@@ -47,9 +47,9 @@ Rows rows_of(const OperatorQuestion& q) {
   rows.count = x.count() / rows.size;
   rows.outputs_of_row = gives_one_number(q.op) ? 1 : rows.size;
   if (q.output.count() != rows.count * rows.outputs_of_row)
-    throw Error("--output", std::to_string(q.output.count()) + " elements, where " +
-                                std::string(formats::word_of(q.op)) + " of this input gives " +
-                                std::to_string(rows.count * rows.outputs_of_row));
+    throw Error(q.output_place, std::to_string(q.output.count()) + " elements, where " +
+                                    std::string(formats::word_of(q.op)) + " of this input gives " +
+                                    std::to_string(rows.count * rows.outputs_of_row));
   const std::vector<float> numbers = ops::numbers_of(x);
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const std::int64_t start = r / inner * rows.size * inner + r % inner;
@@ -181,10 +181,10 @@ std::int64_t refuting_of_pytorch(const OperatorQuestion& q, const Rows& rows) {
 }  // namespace
 
 OperatorAnswer search_operator(const OperatorQuestion& q) {
-  for (const auto& [option, tensor] :
-       {std::pair{"--input", &q.input}, std::pair{"--output", &q.output}}) {
+  for (const auto& [place, tensor] :
+       {std::pair{&q.input_place, &q.input}, std::pair{&q.output_place, &q.output}}) {
     if (!ops::is_working_type(tensor->type))
-      throw Error(option, formats::name_of(tensor->type) + " is not searched", "fp32, fp16, bf16");
+      throw Error(*place, formats::name_of(tensor->type) + " is not searched", "fp32, fp16, bf16");
   }
   if (q.op == Op::all_reduce || q.op == Op::all_reduce_avg) return search_all_reduce(q);
   OperatorAnswer answer;
@@ -192,7 +192,7 @@ OperatorAnswer search_operator(const OperatorQuestion& q) {
   try {
     rows = rows_of(q);
   } catch (const ops::UnknownShape& unknown) {
-    throw Error("--dim", unknown.reason);
+    throw Error(q.dimension_place, unknown.reason);
   }
   answer.outputs = q.output.count();
   const auto add = [&](std::string rule, std::int64_t mismatches) {

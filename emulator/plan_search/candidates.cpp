@@ -79,7 +79,8 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   for (const Arch& machine : architectures())
     if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
   const GemmProblem& x = capture.problem;
-  // The instruction that the recording names comes first, as it saturates or not.
+  // The instruction that the recording names comes first. Of integers its name says whether sums
+  // saturate, which the formats alone leave open.
   if (const auto named = capture.metadata.find("instruction"); named != capture.metadata.end()) {
     const auto instruction = find_instruction(arch, named->second);
     if (instruction && takes_addend(*instruction) && instruction->a == x.a.format &&
@@ -132,8 +133,8 @@ std::vector<ConvolutionOrder> walks_for(const GemmCapture& capture) {
   return walks;
 }
 
-/// Every epilogue with each form of its activation, by one kernel and by a second one, which takes
-/// what the first one stored in D's format.
+/// Every epilogue with each form of its activation. One kernel may compute all of it, or a second
+/// kernel applies the activation to what the first one stored in D's format.
 std::vector<Epilogue> activated_in_all_forms(const std::vector<Epilogue>& epilogues) {
   std::vector<Epilogue> list;
   for (const Epilogue& epilogue : epilogues) {
@@ -141,7 +142,8 @@ std::vector<Epilogue> activated_in_all_forms(const std::vector<Epilogue>& epilog
       if (form == Activation::gelu_erfc && !has_steps_of_gelu_erfc(epilogue.output)) continue;
       Epilogue& e = list.emplace_back(epilogue);
       e.activation = form;
-      // The steps of this form are rounded to D's format, what comes first as well.
+      // A second kernel changes nothing in these two cases: the first one stores FP32, or this form
+      // rounds its argument to D's format anyway.
       if (e.output == formats::fp32 || form == Activation::gelu_erfc) continue;
       Epilogue by_two_kernels = e;
       by_two_kernels.via = e.output;
@@ -156,7 +158,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   Epilogue e;
   e.output = d;
   capture.set_factors(e);
-  // Plans have functions of FP32 numbers alone.
+  // Plans apply smooth functions to FP32 numbers only; otherwise D's format computes the epilogue.
   if (!is_smooth(e.activation) && (d == formats::fp64 || d == formats::int32)) e.compute = d;
   const GemmProblem& x = capture.problem;
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
@@ -176,7 +178,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
       list.back().compute = formats::fp16;
     }
   }
-  // Compilers multiply a result that is already rounded.
+  // Compilers may multiply by alpha after the result was rounded to D's format.
   if (e.alpha != 1 && formats::bits(d) <= 16 && !formats::is_integer(d)) {
     const std::size_t count = list.size();
     for (std::size_t i = 0; i < count; ++i) {
@@ -220,9 +222,9 @@ constexpr Cut scaled_blocks = {"one chain for each block of scales",
 constexpr Cut split = {"K split over thread blocks", [](const P& x) { return x.split(); }};
 constexpr Cut split_as_shown = {"K split as the result shows",
                                 [](const P& x) { return x.split_as_shown(); }};
-constexpr Cut split_as_deep = {"K split as the recorded grid is deep",
+constexpr Cut split_as_deep = {"K split into as many parts as the recorded grid has blocks in z",
                                [](const P& x) { return x.split_as_deep(); }};
-constexpr Cut split_as_high = {"K split as the recorded grid is high",
+constexpr Cut split_as_high = {"K split into as many parts as the recorded grid has blocks in y",
                                [](const P& x) { return x.split_as_high(); }};
 constexpr Cut split_promoted = {"K split over thread blocks, promoted at intervals",
                                 [](const P& x) { return x.split_promoted(); }};
@@ -366,7 +368,9 @@ class Stages {
       add(scalar, of_scalar_, warps_of_threads);
     }
     add(compiled_, of_compiled_, split_and_reduced);
-    // Where several plans give a result, that of a library gets its usual splits.
+    // Several plans may give one result. The first of them is reported, so a library's result is
+    // tried with a library's splits before those of compilers, and a compiler's the other way
+    // round.
     const bool is_compiled = capture_.metadata.contains("hlo");
     if (is_compiled) add(likely_, of_likely_, split_and_reduced);
     add(likely_, known_, split_as_high);

@@ -169,12 +169,12 @@ bool is_left_over(std::int64_t first, std::int64_t count) {
   return false;
 }
 
-/// So far apart are sums of FP32 numbers in two orders, at least.
+/// Sums of the same FP32 numbers in two orders are often this many ulps apart.
 constexpr std::uint64_t few_ulps = 4;
 
-/// All areas are what whole tiles leave of D, or bands of tiles, along most of D or in one line:
-/// where D's size, or a thread's share of D, is no multiple of the tiles, libraries multiply what
-/// is left by other kernels, which add in other orders.
+/// True if every area is an edge that whole tiles leave over. Libraries multiply what is left,
+/// where D's size or a thread's share of D is no multiple of the tile, by other kernels, which add
+/// in another order. Such edges lie at the end of D, run along most of it, or lie in one line.
 bool Comparer::are_edge_tiles(const std::vector<FailedArea>& areas) const {
   const auto is_along = [&](const FailedArea& x) {
     return 2 * x.rows > capture_.d.rows || 2 * x.columns > capture_.d.columns;
@@ -194,8 +194,8 @@ bool Comparer::are_edge_tiles(const std::vector<FailedArea>& areas) const {
   });
 }
 
-/// Most lie where D's rounding hangs on the last bits of the sums: another order gives them, and
-/// damage does not choose them.
+/// True if most mismatches lie next to a tie of D's rounding, where the last bits of a sum decide.
+/// Another order of additions changes such outputs first; damage hits any output alike.
 bool Comparer::are_next_to_ties(const std::vector<std::int64_t>& failed) const {
   const std::vector<bool> near = near_tie_outputs(capture_, plan_, threads_, std::ssize(failed));
   if (near.empty()) return false;

@@ -12,18 +12,19 @@
 
 namespace guardbit::emulator {
 
-/// The plan was executed on some outputs with the elements of K in a random order.
+/// A control of a plan that gives the result: executed with the elements of K in a random order, it
+/// should give another one. If it does not, the result does not show in which order K was added.
 struct OrderControl {
   std::int64_t outputs = 0;
-  /// those that came out otherwise than recorded; where none did, any order fits
+  /// outputs that differ from the recorded ones; if there are none, any order fits
   std::int64_t refuting = 0;
 };
 
-/// Nothing where sums have no order that could be told (integers), or where K cannot be permuted:
-/// structured sparsity, and chains that begin with C.
+/// Executes the control on some outputs. Nothing where the order changes no sum (integers), or
+/// where K cannot be permuted: structured sparsity, and chains that begin with C.
 std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
                                           int threads);
-/// Of these outputs.
+/// The same on the given outputs.
 std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
                                           std::span<const Output> outputs, int threads);
 

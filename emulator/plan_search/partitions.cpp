@@ -335,8 +335,8 @@ std::vector<GemmPlan> PartitionedPlans::split_and_reduced() const {
   for (const std::int64_t multiple : {aligned, std::int64_t{4}, std::int64_t{8}, std::int64_t{1},
                                       std::int64_t{16}, std::int64_t{32}, std::int64_t{64}}) {
     for (int parts = 2; parts <= 512; parts *= 2) {
-      const std::int64_t unit = parts * multiple;
-      const std::int64_t length = (k_ + unit - 1) / unit * multiple;
+      const std::int64_t together = parts * multiple;
+      const std::int64_t length = (k_ + together - 1) / together * multiple;
       if (length < 8 || length >= k_ || !seen.emplace(parts, length).second) continue;
       plans.emplace_back().split = {parts, length, Division::ceil, SumOrder::ascending,
                                     formats::fp32};

@@ -41,10 +41,10 @@ Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {
   return {median(std::move(absolute)), median(std::move(ulps))};
 }
 
-/// A rough bound of what rounding can do to each sum of a sample: each of K additions errs by an
-/// ulp of the accumulator at the largest prefix of the sum. An accumulator may keep 13 bits of FP8
-/// products and 11 of FP16 sums. FP32 operands may be cut into pieces of 16 bits together. Products
-/// may be rounded to `products`.
+/// A rough bound of the rounding error of each sum of a sample. Each of the K additions may err by
+/// an ulp of the accumulator, taken at the largest partial sum. The accumulator may keep as few as
+/// 13 bits of FP8 products and 11 of FP16 sums. FP32 operands may have been cut to 16 bits (two
+/// pieces of BF16). `products`: the format to which products are rounded, if they are.
 std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture,
                                  const std::optional<Format>& products = {}) {
   const Format &a = sample.a.format, &b = sample.b.format, &d = capture.d.format;
@@ -60,7 +60,7 @@ std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& c
       magnitude += std::fabs(product);
       largest = std::max(largest, std::fabs(sum));
     }
-    // So may each product of a matrix with a vector be.
+    // Each product of a matrix with a vector may be rounded, too, to the operands' format.
     const double pieces = products             ? std::ldexp(magnitude, -1 - products->fraction_bits)
                           : a == formats::fp32 ? std::ldexp(magnitude, -14)
                           : capture.is_of_vector() ? std::ldexp(magnitude, -1 - a.fraction_bits)
@@ -88,7 +88,7 @@ double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
   return median(std::move(shares));
 }
 
-/// What a unit makes of operands if it loses much of them. Nothing for other units.
+/// How a unit converts operands, if that costs them many bits.
 struct OperandChange {
   Format format;
   Rounding rounding = Rounding::nearest_even;
@@ -98,6 +98,7 @@ struct OperandChange {
   /// an operand that alpha multiplies first
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
 };
+/// Empty for a unit that takes the operands (nearly) as they are.
 using Conversion = std::optional<OperandChange>;
 
 struct ConversionOrder {
@@ -134,8 +135,8 @@ bool sums_are_fp16(const UnitChoice& unit) {
   return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
 }
 
-/// The exact results of A and B as the unit takes them: of pieces, all of K once for each product
-/// that it takes.
+/// The exact results of A and B as the unit converts them. Operands in pieces become a longer K:
+/// it holds all products of pieces that the unit takes, one after the other.
 CodeMatrix exact_by(const UnitChoice& unit, const GemmProblem& problem, Epilogue epilogue) {
   GemmProblem x = problem;
   if (!problem.sparse_a) {
@@ -152,14 +153,14 @@ CodeMatrix exact_by(const UnitChoice& unit, const GemmProblem& problem, Epilogue
   return nearly_exact(x, epilogue, true, 1);
 }
 
-/// Roundings of operands to one format differ in few outputs: to nearest even and away from zero,
-/// where an element lies halfway. Many outputs are looked at for these. The conversions of `units`
-/// that D refutes.
+/// The conversions of `units` that D refutes. Two roundings to one format (to nearest even, and to
+/// nearest away from zero) differ only where an element lies halfway, so in few outputs: many are
+/// looked at.
 std::set<Conversion, ConversionOrder> refuted_conversions(const GemmCapture& capture,
                                                           std::span<const UnitChoice> units,
                                                           const Epilogue& epilogue) {
   constexpr std::int64_t most_outputs = 2048, most_products = std::int64_t{1} << 21;
-  // An output that is further off says no more; two such outputs refute.
+  // The evidence of one output is at most `far`, however far it is off; two such outputs refute.
   constexpr double far = 64, refuting = 2 * far;
   std::map<Conversion, const UnitChoice*, ConversionOrder> conversions;
   for (const UnitChoice& unit : units) {

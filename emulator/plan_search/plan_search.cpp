@@ -52,7 +52,8 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
     for (const SumOrder split_order : orders(split, plan.split)) {
       // Sums that are added in place are stored in D, whatever the workspace.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
-      // Shuffles are within a warp; the last part begins where blocks wait for each other.
+      // Parts of a split lie in different blocks, so no shuffles within a warp add them. (Slices
+      // lie in one block: none of them begins with the last part, as blocks do that wait in turn.)
       if (!is_named &&
           (split_order == SumOrder::shuffles || is_known_order(split_order, plan.split.parts)))
         continue;

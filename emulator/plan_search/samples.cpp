@@ -61,8 +61,8 @@ Selection2d some_lines(const CodeMatrix& d, std::int64_t outputs) {
   return {spread(d.rows, rows), spread(d.columns, columns)};
 }
 
-/// The same, among all outputs of a capture; among some thousands, where rows and columns meet,
-/// where the exact values of all would take seconds.
+/// Critical outputs of a whole capture. Of a large one, whose exact values would take seconds, only
+/// some rows and columns are looked at.
 std::vector<Output> critical_of(const CodeMatrix& d, const GemmProblem& problem,
                                 const Epilogue& epilogue, std::size_t count, int threads) {
   constexpr std::int64_t most_products = std::int64_t{1} << 28,

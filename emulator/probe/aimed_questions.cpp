@@ -125,7 +125,8 @@ class Aimer {
     return exponent_of(q_.a_scale[s]) + exponent_of(q_.b_scale[s]);
   }
 
-  /// The addend where it holds the exponent and is free, or a product.
+  /// Makes the term the addend, if C is still zero and its format reaches the exponent, or a
+  /// product; where both would do, at random.
   void either(const DrawnTerm& x) {
     const bool holds = box_.has_addend && q_.c == 0 && x.exponent <= greatest_power(box_.c) &&
                        x.exponent >= least_power(box_.c);

@@ -43,7 +43,7 @@ AnswersByTopic ask_each_topic(const BlackBox& box,
 
 bool is_nan(const Format& f, std::uint64_t code);
 
-/// Is the code the answer? Any NaN is if the answer is a NaN that stands for all.
+/// Is the code the answer? Where the answer is a NaN that stands for all NaNs, any NaN is.
 bool is_answer(const Format& f, std::uint64_t code, const Answered& x);
 
 /// Does the instruction give the answer?

@@ -47,9 +47,9 @@ struct FieldPair {
 };
 const std::vector<FieldPair>& confounded_pairs();
 
-/// The instruction with another value of a field of its accumulations. For sum_kept_fraction_bits
-/// there is a second one, in which min_exponent moves along, so that the smallest numbers are cut
-/// as before.
+/// The instruction with another value of a field of its accumulations. Of sum_kept_fraction_bits
+/// there is a second candidate: min_exponent moves by as much, so that the smallest numbers are cut
+/// where they were before.
 std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& instruction,
                                                const AccumulatorField& field, long value);
 

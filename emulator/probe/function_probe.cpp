@@ -50,11 +50,10 @@ std::vector<std::vector<std::uint64_t>> function_questions(const FunctionShape& 
   return questions;
 }
 
-std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view arch,
+std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view page,
                                        const std::vector<std::vector<std::uint64_t>>& questions,
                                        const std::vector<std::vector<std::uint64_t>>& answers) {
   constexpr std::size_t most_first = 3;
-  const std::string_view page = require_page(arch, "--arch");
   std::vector<FunctionFit> fits;
   for (const Function& function : function_catalogue()) {
     if (function.arch != page || !has_shape(function, shape)) continue;

@@ -24,12 +24,13 @@ std::vector<std::vector<std::uint64_t>> function_questions(const FunctionShape& 
 struct FunctionFit {
   const Function* function = nullptr;
   std::size_t differing = 0;
-  /// numbers of the first questions whose answers are not the function's
+  /// indices of the first questions whose answers differ from the function's
   std::vector<std::size_t> first;
 };
 
 /// Every function of that shape that a machine has, the ones with fewest differing answers first.
-std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view arch,
+/// `page`: what the machine has in the catalogue (require_page).
+std::vector<FunctionFit> fit_functions(const FunctionShape& shape, std::string_view page,
                                        const std::vector<std::vector<std::uint64_t>>& questions,
                                        const std::vector<std::vector<std::uint64_t>>& answers);
 

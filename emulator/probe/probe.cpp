@@ -183,8 +183,9 @@ bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
   return false;
 }
 
-/// The same, of another structure that gives every answer if this one has none: the signs and
-/// payloads tell the structures apart. More questions then settle its fields.
+/// Settles the NaNs of the fitted structure. If no policy gives them, tries the other structures
+/// that give every other answer: signs and payloads of NaNs tell the structures apart. More
+/// questions then settle the fields of the one that is left.
 bool settle_nans_of_any(const BlackBox& box, Search& x, std::mt19937_64& random) {
   if (settle_nans(box, x, random)) return true;
   const Fitted first = x.fitted;

@@ -16,7 +16,8 @@ bool fits_four_bits(const IntegerTensor& t) {
   return t.grids.front().high - t.grids.front().low < 16;
 }
 
-std::string usual_instruction(const CodeMatrix& a, const CodeMatrix& b, bool sparse) {
+/// The name of a machine's instruction for these integers.
+std::string instruction_name(const CodeMatrix& a, const CodeMatrix& b, bool sparse) {
   const auto word = [](const CodeMatrix& x) -> std::string {
     if (x.format == formats::int4) return "s4";
     if (x.format == formats::uint4) return "u4";
@@ -82,7 +83,7 @@ IntegerProduct multiply(const IntegerTensor& a, const IntegerTensor& b,
   problem.sparse_a = options.sparse;
   emulator::GemmPlan plan;
   plan.unit = {options.arch, options.instruction.empty()
-                                 ? usual_instruction(problem.a, problem.b, options.sparse)
+                                 ? instruction_name(problem.a, problem.b, options.sparse)
                                  : options.instruction};
   plan.epilogue.compute = plan.epilogue.output = formats::int32;
   const CodeMatrix d = emulator::execute(plan, problem, options.threads);

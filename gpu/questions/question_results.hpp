@@ -16,14 +16,14 @@ namespace guardbit::gpu {
 /// Instructions that were tested with the same words.
 struct Tested {
   std::vector<const TensorCoreInstruction*> instructions;
-  /// describe_codes
+  /// the operands of each trial, as describe_codes writes them
   std::vector<std::string> trials;
 };
 
 /// The result of a test, shared by all instructions with the same inputs and observation.
 struct TestResult {
   std::vector<Tested> tested;
-  /// describe_inputs
+  /// the inputs as numbers, as describe_inputs writes them
   std::string inputs;
   /// observed words of D, hexadecimal
   std::vector<std::string> words;

@@ -180,11 +180,6 @@ OutputPlace wrong_output_at(const ScreenCase& x, std::uint32_t image, std::uint3
   return first.value_or(OutputPlace{});
 }
 
-OutputPlace output_at(const ScreenCase& x, std::uint32_t image, std::uint32_t lane,
-                      std::uint32_t word) {
-  return wrong_output_at(x, image, lane, word, ~0U);
-}
-
 std::string operands_text(const ScreenCase& x, const OutputPlace& place) {
   const OutputOperands operands = operands_of(x, place);
   std::string text = "a=" + codes_text(x.instruction->a, operands.a) +

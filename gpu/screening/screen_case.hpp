@@ -40,14 +40,11 @@ struct CaseCoverage {
 };
 CaseCoverage coverage_of(const ScreenCase& x);
 
-/// The output whose bits are in a word of the results: `lane` of the warp or warpgroup and its
-/// register, or, where a wrapper stores the results itself, the word of the image.
 struct OutputPlace {
   int execution = 0, row = 0, column = 0;
 };
-OutputPlace output_at(const ScreenCase& x, std::uint32_t image, std::uint32_t lane,
-                      std::uint32_t word);
-/// The same, of those in the word the first one whose bits are wrong.
+/// The first output with wrong bits in a word of the results: `lane` of the warp or warpgroup and
+/// its register, or, where a wrapper stores the results itself, the word of the image.
 OutputPlace wrong_output_at(const ScreenCase& x, std::uint32_t image, std::uint32_t lane,
                             std::uint32_t word, std::uint32_t wrong_bits);
 

@@ -259,7 +259,7 @@ TEST_CASE("a nudged product is no integer and has its floor, at every alignment"
     const int top = formats::leading_bit(sb);
     const std::uint64_t nudged = (sb << (52 - top)) | nudge;
     const int kept = random.between(0, 27);
-    // p = sa * sb / 2^(2 (bits - 1)) * 2^(F - distance) grid units; below 2^(F + 2).
+    // p = sa * sb / 2^(2 (bits - 1)) * 2^(F - distance) grid steps; below 2^(F + 2).
     const int distance = random.between(0, 40);
     const int down = 2 * (bits - 1) - kept + distance;
     const uint128 product = uint128{sa} * sb;

@@ -58,6 +58,21 @@ for path in [*golden.glob("mma*/*.safetensors"), *golden.glob("x86/*.safetensors
     if path.stat().st_size < 4096:
         add("capture", path.read_bytes())
 
+for path in golden.glob("gemm/*.safetensors"):
+    if path.stat().st_size < 4096:
+        add("product_capture", path.read_bytes())
+add("product_capture",
+    safetensors({"__metadata__": {"capture": "1", "kind": "conv2d", "arch": "sm_90", "padding": "1,1", "stride": "[2, 1]",
+                                  "dilation": "1", "groups": "1", "alpha": "0.5", "activation": "relu"},
+                 "a": {"dtype": "F16", "shape": [1, 1, 2, 2], "data_offsets": [0, 8]},
+                 "b": {"dtype": "F16", "shape": [1, 1, 1, 1], "data_offsets": [8, 10]},
+                 "d": {"dtype": "F16", "shape": [1, 1, 2, 4], "data_offsets": [10, 26]},
+                 "bias": {"dtype": "F16", "shape": [1], "data_offsets": [26, 28]}}, bytes(28)))
+add("function_capture",
+    safetensors({"__metadata__": {"capture": "1", "kind": "function", "arch": "sm_90", "function": "expf", "toolkit": "13.0"},
+                 "x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                 "d": {"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}}, bytes(16)))
+
 arrays = [npy("<f4", (2, 2), bytes(16)), npy("|u1", (3,), bytes(3)), npy(">f8", (), bytes(8)),
           npy("<f2", (2, 3), bytes(12), fortran=True), npy("|V2", (2,), bytes(4), version=2),
           npy("|b1", (0, 5), b"")]
@@ -126,6 +141,16 @@ add("train_log", "step,loss,scale,skipped,correct,rows,gradients,underflow,overf
     "1,0.5,65536,0,3,64,100,2,0\n2,inf,65536,1,3,64,100,2,1\n")
 add("sidecar", '{"step": 3, "rank": 0, "loss_scale": 1024, "role": "wgrad", '
     '"tensors": {"x": {"step": 4, "tensor": "fc1"}}}')
+
+add("plan_book", '{"plan_book": 1, "plans": {"mm fp16[8,8;8,1] fp16[8,8;1,8]": '
+    '["simt/fma.fp32 split=4x8:ceil d=fp32", "simt/fma.fp32 d=fp32"]}}')
+add("screen_verdict", '{"kind": "screen", "runs": [{"host": "n1", "time": "2026-11-27T08:00:01Z", "part": 1, '
+    '"parts": 2, "seconds": 1.5, "seed": 1, "failure": "", "coverage": null}], "gpus": [{"host": "n1", '
+    '"time": "2026-11-27T08:00:01Z", "uuid": "GPU-1", "name": "H200", "pci": "0", "verdict": "healthy"}]}')
+part = '{"kind":"results","command":"trace","part":1,"parts":2,"question":{"formats":1},"pieces":["a","b"]}\n'
+add("results_file", part + '{"piece":0,"rank":0,"result":{"x":1}}\n',
+    part.replace('"parts":2', '"parts":1') + '{"piece":0,"rank":0,"result":1}\n{"piece":1,"rank":0,"result":2}\n')
+add("ranges", "3/8", "0:32:4", "0,8,16", "-24:24:1", "64")
 
 for target, contents in seeds.items():
     folder = Path(sys.argv[1]) / target

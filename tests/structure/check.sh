@@ -25,6 +25,8 @@ violations=$(
   may_include experiments 'formats|emulator|experiments'
   may_include tools 'formats|emulator|gpu|experiments|tools'
 
+  sources formats emulator gpu experiments | xargs -r grep -nHE '"--[a-z]' |
+    label "a library does not know a command's options"
   sources formats emulator | xargs -r grep -nHE '^\s*#\s*(define|undef)\b' |
     label 'no macros in formats/ and emulator/'
   sources . | grep '\.hpp$' | xargs -r grep -LE '^#pragma once' | label 'header without #pragma once'

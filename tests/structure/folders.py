@@ -14,6 +14,7 @@ An entry of a folder is one of its sub-folders, or one of its own files by stem:
              stem, where x_*.cpp belongs to x.hpp; collections of like things are excepted
   listed     every source is named in a CMakeLists.txt or a .cmake file
   glob       no CMake file searches folders for sources
+  map        the table in CONTRIBUTING.md names every folder of those five, in an order in which none includes a later one
   link       a page (.md) links to files, and names files of code, that are there
 
 An exception names its reason. One that is no longer needed is a breach as well.
@@ -54,6 +55,7 @@ COLLECTIONS = {
     "experiments/suite": "one file an experiment",
     "tools/commands": "one file a command",
     "tests/tools": "one file a command",
+    "tests/fuzz": "one file a parser",
     "tests/mutation": "one folder of one program",
 }
 
@@ -67,6 +69,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 LISTED = re.compile(r"[\w./-]+\.(?:cpp|cu)\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE_PATH = re.compile(r"`((?:%s)/[\w./-]+\.(?:hpp|cpp|cu|py|sh|md|json|txt|toml|safetensors))`" % "|".join(TOP + ("tests", "docs")))
+MAPPED = re.compile(r"`((?:%s)/\w+)/`" % "|".join(TOP))
 PLACEHOLDER = re.compile("NAME|NN")
 SEARCH = re.compile(r"\bfile\s*\(\s*GLOB(?:_RECURSE)?\b([^)]*)\)|\baux_source_directory\s*\(([^)]*)\)", re.IGNORECASE)
 
@@ -248,6 +251,27 @@ def globs(tree):
                 yield file, "searches folders for sources: " + " ".join(search[0].split())
 
 
+def mapped(tree):
+    page = PurePosixPath("CONTRIBUTING.md")
+    if page not in tree.files:
+        return
+    table = tree.text(page).partition("\n## The map")[2].partition("\n## ")[0]
+    rows = {}
+    for number, line in enumerate(table.splitlines()):
+        for name in MAPPED.findall(line.split("|")[1] if line.startswith("|") else ""):
+            rows[name] = number
+    missing = {"/".join(f.parts[:2]) for f in tree.code if f.parts[0] in TOP and len(f.parts) > 2} - rows.keys()
+    for name in sorted(missing):
+        yield page, f"its map leaves out {name}/"
+    upward = set()
+    for file, included in tree.includes:
+        above, below = ("/".join(f.parts[:2]) for f in (included, file))
+        if file.parts[0] == included.parts[0] and rows.get(above, 0) > rows.get(below, len(table)):
+            upward.add((below, above))
+    for below, above in sorted(upward):
+        yield page, f"its map has {above}/ behind {below}/, which includes it"
+
+
 def links(tree):
     known = set(map(str, tree.files)) | {str(folder) for file in tree.files for folder in file.parents}
     for page in tree.files:
@@ -268,7 +292,7 @@ def unneeded(exceptions, needed, table):
         yield name, f"is no exception (any more): take it out of {table} in folders.py"
 
 
-RULES = (circles, names, headers, entries, listed, globs, links)
+RULES = (circles, names, headers, entries, listed, globs, mapped, links)
 
 
 def breaches(tree):

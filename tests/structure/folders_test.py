@@ -75,6 +75,13 @@ BREACHES = {
     "a search for sources": (
         {"gpu/" + LISTS: "file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp *.safetensors)"},
         "gpu/CMakeLists.txt: searches folders for sources: file(GLOB_RECURSE"),
+    "a folder that the map leaves out": (
+        {"CONTRIBUTING.md": "\n## The map\n| `formats/files/` | |\n| `tools/commands/` | |\n## More"},
+        "CONTRIBUTING.md: its map leaves out experiments/suite/"),
+    "a map against the order of inclusion": (
+        {"CONTRIBUTING.md": "\n## The map\n| `formats/files/` | |\n| `formats/text/`, `tools/commands/` | |\n| `experiments/suite/` | |\n## More",
+         "formats/text/words.hpp": "", "formats/files/npy.hpp": '#include "formats/text/words.hpp"'},
+        "CONTRIBUTING.md: its map has formats/text/ behind formats/files/, which includes it"),
     "a link to nothing": (
         {"docs/PAGE.md": "[there](../formats/value.hpp#part), [out](https://example.org/x.md), [not there](OTHER.md)"},
         "docs/PAGE.md: links to OTHER.md, which is not there"),

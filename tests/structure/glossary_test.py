@@ -85,7 +85,7 @@ def retired_words(texts, glossary):
         exceptions = re.findall(r"`([^`]+)`", cells[2])
         for word in cells[0].split(","):
             said = words(word.strip())
-            pattern = re.compile(rf"(?<![a-z]){re.escape(said)}(?![a-z])")
+            pattern = re.compile(rf"(?<![a-z]){re.escape(said)}s?(?![a-z])")
             retired.append((word.strip(), said, pattern, exceptions, cells[1]))
     for text in texts:
         if text.name == GLOSSARY.as_posix():
@@ -112,7 +112,7 @@ SMALL_GLOSSARY = """# Glossary
 ## Retired words
 | word | say instead | where it may still stand |
 |---|---|---|
-| dealt, plan.lanes | partition | `dealt with`, `docs/old/` |
+| dealt, plan.lanes, grid unit | partition | `dealt with`, `docs/old/` |
 """
 
 
@@ -134,6 +134,7 @@ def self_test():
         "gpu/a.cu": "x = plan.lanes;",
         "docs/a.md": "specials are dealt with; K is dealt.\nK is dealt out",
         "README.md": "dealt",
+        "docs/b.md": "two grid units",
     }
     for name, text in noticed.items():
         said = said_of(name, text)

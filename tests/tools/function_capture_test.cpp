@@ -107,6 +107,11 @@ TEST_CASE("verify refuses recordings of functions that do not fit") {
   Metadata other = metadata_of("expf");
   other["toolkit"] = "12.4";
   refused(other, good, "13.0");
+  other = metadata_of("expf");
+  other["arch"] = "sm_9";
+  refused(other, good, "f.safetensors: arch: unknown architecture 'sm_9'");
+  other["arch"] = "cdna3";
+  refused(other, good, "f.safetensors: arch: no functions are known of cdna3");
 }
 
 /// A program in Python that computes d of x.

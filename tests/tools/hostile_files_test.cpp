@@ -39,6 +39,13 @@ TEST_CASE("JSON that nests deep is refused by whoever reads it") {
   check_refused({"experiment", "run", "--record", file}, "nests deeper");
   tests::write_text(file, "\n" + nested + "\n[1]\n");  // as lines of JSON
   check_refused({"scaler", "replay", file}, "nests deeper");
+  const std::string head_of_results = R"({"kind":"results","command":"trace","part":1,"parts":1,)";
+  tests::write_text(file,
+                    head_of_results + R"("question":)" + nested + R"(,"pieces":["a"]})" + "\n");
+  check_refused({"trace", "merge", file, file}, "nests deeper");
+  tests::write_text(file, head_of_results + R"("question":0,"pieces":["a"]})" + "\n" +
+                              R"({"piece":0,"rank":0,"result":)" + nested + "}\n");
+  check_refused({"trace", "merge", file}, "nests deeper");
 
   const std::string tensors = folder.path("step1.npy");
   std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n";

@@ -59,21 +59,13 @@ std::uint64_t parse_seed(const std::string& text) {
   return seed;
 }
 
-constexpr std::array scale_rules = {
-    std::pair{std::string_view("exponents"), formats::scale_of_exponents},
-    std::pair{std::string_view("without_overflow"), formats::scale_without_overflow},
-    std::pair{std::string_view("nearest"), formats::scale_nearest},
-};
-
 formats::ScaleRule parse_scale_rule(const std::string& text) {
-  std::vector<std::string_view> names;
-  std::string list;
-  for (const auto& [name, rule] : scale_rules) {
-    if (formats::lower_case(text) == name) return rule;
-    names.push_back(name);
-    list.append(list.empty() ? "" : ", ").append(name);
+  switch (formats::require_word<ScaleChoice>("scale rule", text, "--scale-rule")) {
+    case ScaleChoice::exponents: break;
+    case ScaleChoice::without_overflow: return formats::scale_without_overflow;
+    case ScaleChoice::nearest: return formats::scale_nearest;
   }
-  throw formats::Error("--scale-rule", formats::unknown_name("scale rule", text, names), list);
+  return formats::scale_of_exponents;
 }
 
 }  // namespace

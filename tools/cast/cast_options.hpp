@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,11 @@
 
 // The options of `cast`.
 namespace guardbit::tools {
+
+/// How blocks choose their scales: by OCP's floor, rounded up so that nothing overflows, or to
+/// nearest.
+enum class ScaleChoice : std::uint8_t { exponents, without_overflow, nearest };
+constexpr auto words(ScaleChoice) { return std::array{"exponents", "without_overflow", "nearest"}; }
 
 /// What was written after `cast`; empty where nothing was.
 struct CastOptions {

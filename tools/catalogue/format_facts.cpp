@@ -9,6 +9,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 #include "formats/value.hpp"
 
@@ -63,16 +64,6 @@ std::string_view encoding_text(const Format& f) {
 std::string layout_text(const Format& f) {
   return std::to_string(f.has_sign ? 1 : 0) + "-" + std::to_string(f.exponent_bits) + "-" +
          std::to_string(f.fraction_bits);
-}
-
-std::string_view specials_key(const Format& f) {
-  switch (f.specials) {
-    case Specials::ieee: return "ieee";
-    case Specials::nan_all_ones: return "fn";
-    case Specials::nan_negative_zero: return "fnuz";
-    case Specials::none: break;
-  }
-  return "none";
 }
 
 /// Number of codes that are NaN.
@@ -218,7 +209,7 @@ std::vector<Fact> facts_of(const Format& f) {
   facts.push_back({"specials",
                    "specials",
                    specials_text(f),
-                   {{"rule", specials_key(f)},
+                   {{"rule", formats::word_of(f.specials)},
                     {"infinity", formats::has_infinity(f)},
                     {"nan_codes", nan_codes(f)}}});
   facts.push_back({"decimal_digits", "decimal digits kept", std::to_string(decimal_digits(f)),

@@ -18,6 +18,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
 
 namespace guardbit::tools {
 
@@ -111,7 +112,7 @@ void add_cast(CLI::App& app, int& status) {
       ->add_option(
           "--scale-rule", options->scale_rule,
           "How blocks choose scales: exponents (OCP's floor, default of MX), without_overflow (rounded up) or nearest (default of nvfp4)")
-      ->type_name("RULE:{exponents,without_overflow,nearest}");
+      ->type_name("RULE:" + type_of_words<ScaleChoice>());
   command
       ->add_option(
           "--tensor-scale", options->tensor_scale,

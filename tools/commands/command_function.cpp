@@ -204,8 +204,8 @@ void run(const CLI::App& command, const FunctionOptions& options) {
                   "with --errors");
   options.plot.require_valid();
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
-  const Function& function =
-      emulator::require_function(options.arch, options.name, "function", compile);
+  const Function& function = emulator::require_function(
+      options.arch, options.name, {"function", "--arch", "--compile"}, compile);
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");

@@ -96,7 +96,7 @@ int run_function(const ProbeOptions& options) {
                   {}};
   report.shape.result = options.d.empty() ? report.shape.operand : format("--d", options.d);
   const std::string arch = options.arch.empty() ? "sm_90" : options.arch;
-  emulator::require_page(arch, "--arch");
+  const std::string_view page = emulator::require_page(arch, "--arch");
   const EndAtOnce at_once;
   report.questions = emulator::function_questions(report.shape, options.seed);
   {
@@ -105,7 +105,7 @@ int run_function(const ProbeOptions& options) {
         run_user_function(options.kernel, report.shape, report.questions, interruption);
     interruption.check();
   }
-  report.fits = emulator::fit_functions(report.shape, arch, report.questions, report.answers);
+  report.fits = emulator::fit_functions(report.shape, page, report.questions, report.answers);
   options.json ? print_json(function_probe_json(report)) : print_function_probe(std::cout, report);
   return report.is_found() ? 0 : status_not_found;
 }

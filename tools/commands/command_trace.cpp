@@ -20,6 +20,7 @@
 #include "tools/console/words_option.hpp"
 #include "tools/plot/picture_file.hpp"
 #include "tools/products/verify_report.hpp"
+#include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_pass.hpp"
 #include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
@@ -149,7 +150,7 @@ void add_trace(CLI::App& app, int& status) {
   command
       ->add_option("--policy", options->how.policy,
                    "What becomes of numbers too large (default pytorch)")
-      ->type_name("{pytorch,nvidia,saturate,ieee}");
+      ->type_name(type_of_words<OverflowPolicy>());
   command->add_flag("--scale-exact", options->how.exact_product,
                     "Do not round the product with the scale to FP32");
   command

@@ -54,6 +54,9 @@ emulator::OperatorQuestion operator_question(const AskedOperator& asked, int thr
   const bool reduces_all = op == Op::sum || op == Op::mean;
   if (!question.dimension && !reduces_all) question.dimension = -1;
   question.epsilon = asked.epsilon;
+  question.input_place = "--input";
+  question.output_place = "--output";
+  question.dimension_place = "--dim";
   question.threads = threads;
   return question;
 }

@@ -37,10 +37,11 @@ int require_function_toolkit(const std::string& toolkit, const std::string& wher
 const Function& function_of_call(const std::string& arch, const std::string& name,
                                  emulator::CompileMode compile,
                                  const std::optional<formats::Format>& first) {
-  const Function& function = emulator::require_function(arch, name, "function", compile);
+  const emulator::FunctionPlaces places("function", "--arch", "--compile");
+  const Function& function = emulator::require_function(arch, name, places, compile);
   const bool has_overloads = function.name != name;
   return has_overloads && first == formats::bf16
-             ? emulator::require_function(arch, name + "(bfloat16)", "function", compile)
+             ? emulator::require_function(arch, name + "(bfloat16)", places, compile)
              : function;
 }
 

@@ -11,8 +11,9 @@
 namespace guardbit::tools {
 
 void add_spec_option(CLI::App& command, std::vector<std::string>& files) {
-  command.add_option("--spec", files,
-                     "A row as text, as 'probe -o' writes it; its machine and name then mean it");
+  command.add_option(
+      "--spec", files,
+      "An instruction as text, as 'probe -o' writes it; its machine and name then mean it");
 }
 
 std::vector<emulator::MatrixInstruction> load_specs(const std::vector<std::string>& files) {

@@ -46,17 +46,13 @@ int exponent_of(const std::string& text) {
 }
 
 formats::Overflow overflow_of(const std::string& policy, const formats::Format& to) {
-  const std::string name = formats::lower_case(policy);
-  if (name == "ieee") return formats::overflow_ieee;
-  if (name == "saturate") return formats::overflow_saturate;
-  if (name != "pytorch" && name != "nvidia")
-    throw formats::Error(
-        "--policy",
-        formats::unknown_name("policy", policy, {"pytorch", "nvidia", "saturate", "ieee"}),
-        "pytorch, nvidia, saturate, ieee");
+  const auto word = formats::require_word<OverflowPolicy>("policy", policy, "--policy");
+  if (word == OverflowPolicy::ieee) return formats::overflow_ieee;
+  if (word == OverflowPolicy::saturate) return formats::overflow_saturate;
   if (to == formats::fp32 || to == formats::fp64) return formats::overflow_ieee;
+  const std::string name(formats::word_of(word));
   const formats::Converter* row =
-      formats::find_converter(name == "nvidia" ? "cvt.rn.satfinite" : name, to);
+      formats::find_converter(word == OverflowPolicy::nvidia ? "cvt.rn.satfinite" : name, to);
   if (row == nullptr)
     throw formats::Error("--policy", name + " has no conversion to " + formats::name_of(to),
                          "saturate, ieee");

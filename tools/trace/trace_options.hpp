@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct TraceQuestions {
   }
 };
 
+/// Whose numbers too large for a format become what.
+enum class OverflowPolicy : std::uint8_t { pytorch, nvidia, saturate, ieee };
+constexpr auto words(OverflowPolicy) { return std::array{"pytorch", "nvidia", "saturate", "ieee"}; }
+
 /// The exponents that a word for --scales names, ascending: FIRST:LAST[:STEP] or a comma-separated
 /// list. Throws Error.
 std::vector<int> parse_scales(const std::string& text);
@@ -36,7 +42,7 @@ experiments::Layout layout_of(const std::string& word);
 
 /// `formats` is a comma-separated list of names, of formats and of recipes (the default formats
 /// where it has recipes alone); `scales` is FIRST:LAST[:STEP] or a comma-separated
-/// list of exponents of two; `policy` one of pytorch, nvidia, saturate, ieee. Throws Error.
+/// list of exponents of two; `policy` a word of OverflowPolicy. Throws Error.
 TraceQuestions trace_questions(const std::string& formats, const std::string& scales,
                                const std::string& policy, bool exact_product);
 

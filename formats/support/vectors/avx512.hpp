@@ -50,9 +50,6 @@ struct Avx512 : Vectors<64> {
   static Floats all(float x) { return _mm512_set1_ps(x); }
 
   // GCC 12 takes conversions apart that change the size of lanes.
-  static Shorts shorts(Vectors<32>::Bytes x) {
-    return as<Shorts>(_mm512_cvtepu8_epi16(as<__m256i>(x)));
-  }
   static Words words(Vectors<32>::Shorts x) {
     return as<Words>(_mm512_cvtepu16_epi32(as<__m256i>(x)));
   }

@@ -47,13 +47,13 @@ class Judge {
       for (std::size_t at = 0; at < ks.size(); ++at)
         slices[owner(plan_.slices, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(
             ks[at]);
-      std::vector<std::uint64_t> slice_sums;
-      slice_sums.reserve(slices.size());
+      std::vector<std::uint64_t> of_slices;
+      of_slices.reserve(slices.size());
       for (const auto& [slice, own] : slices) {
-        const bool is_first = sums.empty() && slice_sums.empty();
-        slice_sums.push_back(promoted(g, i, j, own, is_first ? first_sum(g, i, j) : 0));
+        const bool is_first = sums.empty() && of_slices.empty();
+        of_slices.push_back(promoted(g, i, j, own, is_first ? first_sum(g, i, j) : 0));
       }
-      sums.push_back(added(plan_.slices, slice_sums));
+      sums.push_back(added(plan_.slices, of_slices));
     }
     if (plan_.split.order == SumOrder::in_place) return in_place(g, i, j, sums);
     emulator::Partition split = plan_.split;

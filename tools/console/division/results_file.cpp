@@ -15,6 +15,7 @@
 #include "formats/support/joined.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/console/counted.hpp"
+#include "tools/console/read_json.hpp"
 
 namespace guardbit::tools {
 
@@ -51,7 +52,8 @@ std::optional<Content> parsed(const std::string& path, const std::string& text) 
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
     const auto line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  text.begin() + static_cast<std::ptrdiff_t>(end));
+                                  text.begin() + static_cast<std::ptrdiff_t>(end),
+                                  limited_depth(formats::printable(path)));
     if (is_first) {
       if (line.at("kind") != kind) throw no_results(path, "it is of another kind");
       content.work = {line.at("command").get<std::string>(),

@@ -184,9 +184,10 @@ class Kernel {
   /// A panel of B stays near the first cache, a block of A in the second.
   PanelBlocking blocking() const {
     constexpr std::int64_t most = 256;
-    const std::int64_t unit = instruction_.shape.k;
+    const std::int64_t instruction_k = instruction_.shape.k;
     const std::int64_t depth =
-        std::min(round_up(product_.k, unit), std::max(unit, most / unit * unit));
+        std::min(round_up(product_.k, instruction_k),
+                 std::max(instruction_k, most / instruction_k * instruction_k));
     const auto bytes = [&](std::int64_t width) {
       return static_cast<std::size_t>(round_up((width * depth + 1) * element_bytes, 64));
     };

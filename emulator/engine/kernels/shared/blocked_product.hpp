@@ -31,8 +31,8 @@ struct Blocking {
   std::int64_t tiles_together = 4, panels_together = 1;
 };
 
-constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {
-  return (x + unit - 1) / unit * unit;
+constexpr std::int64_t round_up(std::int64_t x, std::int64_t multiple) {
+  return (x + multiple - 1) / multiple * multiple;
 }
 /// Pieces of that size, the last one perhaps smaller.
 constexpr std::int64_t pieces(std::int64_t whole, std::int64_t size) {
