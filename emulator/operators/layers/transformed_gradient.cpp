@@ -21,8 +21,11 @@ using Three = std::array<float, 3>;
 Six of_pixels(const Six& x) {
   const float odd = std::fma(0.25F, x[1], -x[3]), even = std::fma(0.25F, x[2], -x[4]);
   const float odd_step = x[1] - x[3], even_step = x[2] - x[4];
-  return {(1.25F * x[2] - 0.25F * x[0]) - x[4], odd + even, even - odd,
-          std::fma(0.5F, odd_step, even_step), std::fma(-0.5F, odd_step, even_step),
+  return {(1.25F * x[2] - 0.25F * x[0]) - x[4],
+          odd + even,
+          even - odd,
+          std::fma(0.5F, odd_step, even_step),
+          std::fma(-0.5F, odd_step, even_step),
           (1.25F * x[3] - 0.25F * x[1]) - x[5]};
 }
 
@@ -41,8 +44,7 @@ Three of_sums(const Six& x) {
   const float ones = x[1] + x[2], halves = x[3] + x[4];
   const double middle = static_cast<double>(x[1] - x[2]) + 0.5 * static_cast<double>(x[3]) -
                         0.5 * static_cast<double>(x[4]);
-  return {(x[0] + ones) + halves, static_cast<float>(middle),
-          std::fma(0.25F, halves, ones + x[5])};
+  return {(x[0] + ones) + halves, static_cast<float>(middle), std::fma(0.25F, halves, ones + x[5])};
 }
 
 /// Rows and columns of a piece, and where it begins in an image.
@@ -63,8 +65,8 @@ struct Plane {
   }
 };
 
-/// Both passes, columns first, of the numbers at(row, column) of a piece; the sum of place p goes to
-/// `result` [p * stride].
+/// Both passes, columns first, of the numbers at(row, column) of a piece; the sum of place p goes
+/// to `result` [p * stride].
 template <std::size_t Count, class At, class Transform>
 void transform(const At& at, const Transform& pass, float* result, std::size_t stride) {
   std::array<Six, Count> of_columns;
@@ -158,9 +160,8 @@ Tensor transformed_weight_gradient(const Tensor& gradient, const Tensor& input,
   std::vector<float> results(static_cast<std::size_t>(weight.count()));
   formats::parallel_for(outputs, 1, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t o = begin; o < end; ++o) {
-      const std::vector<float> own = transforms_of<4>(gradients, gradient,
-                                                      static_cast<std::int64_t>(o), pieces, {0, 0},
-                                                      of_gradients);
+      const std::vector<float> own = transforms_of<4>(
+          gradients, gradient, static_cast<std::int64_t>(o), pieces, {0, 0}, of_gradients);
       for (std::size_t c = 0; c < channels; ++c) {
         std::array<float, places> sums{};
         for (std::size_t p = 0; p < places; ++p)
