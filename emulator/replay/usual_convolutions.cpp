@@ -92,6 +92,15 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
     case ConvolutionForm::chain: break;
     case ConvolutionForm::lanes: result.plan += " split=32x1:round_robin:halves"; break;
     case ConvolutionForm::images: result.plan += split(images, pixels, "ceil"); break;
+    case ConvolutionForm::segments:
+    case ConvolutionForm::segments_descending: {
+      const std::int64_t tile = std::max(1, leaf.tile);
+      const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
+      const bool descends = leaf.form == ConvolutionForm::segments_descending;
+      result.plan +=
+          split(parts, tile, descends ? "balanced_last:descending" : "balanced_last:adjacent_last");
+      break;
+    }
     case ConvolutionForm::split:
     case ConvolutionForm::split_in_place:
     case ConvolutionForm::split_last_first: {

@@ -55,6 +55,10 @@ enum class ConvolutionForm : std::uint8_t {
   split_in_place,
   /// Winograd's transforms of 3 x 3 and 4 x 4
   transformed,
+  /// consecutive segments of whole tiles, the last ones a tile longer; their sums are added in
+  /// pairs from the last one on, or in descending order
+  segments,
+  segments_descending,
 };
 
 struct ConvolutionLeaf {

@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from convolution_kinds import DATA, FORWARD, NUMBER, WEIGHT, kernels_of, kind_of
+from convolution_kinds import DATA, FORWARD, NUMBER, WEIGHT, kernels_of, kind_of, segments_of
 from fit_atlas import AGREE, Tree, Writer, agreement, built_grower, divided, up
 from record_convolutions import GRIDS, PLACES, operands_of, output_of, places_of
 from sweep_convolutions import NAMES, calls_of
@@ -23,7 +23,10 @@ BF16 = 1
 # Of these numbers cuDNN mostly takes the same kernels: each has a tree.
 TOGETHER = ((0, BF16), (2,), (3,))
 FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
-SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"])
+SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"])
+SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *SEGMENTS)
+# How many segments a call has is read from its grid, which has been tried on too few results for a rule.
+MOST_OF_SEGMENTS = 980
 
 
 def features_of(x):
@@ -53,6 +56,7 @@ def bits_of(x, direction, kind, fma, tile, parts):
         used = np.where(is_split, np.minimum(parts, up(depth, np.maximum(tile, 1))), np.where(of_images, images, 1))
         kind = np.where((is_split | of_images) & (used <= 1), NUMBER["chain"], kind)
         kind = np.where((kind == NUMBER["split_last_first"]) & (used <= 2), NUMBER["split"], kind)
+        kind = np.where((kind == NUMBER["segments_descending"]) & (used <= 2), NUMBER["segments"], kind)
         is_split = np.isin(kind, SPLITS)
         return ((kind * 2 + fma) * 4096 + np.where(is_split, used, 0)) * 256 + np.where(is_split, tile, 0)
     channels = x[:, 4] if direction == DATA else x[:, 1]
@@ -100,10 +104,20 @@ def swept(file):
         ids, depth, whole = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), calls[:, 6] == 1
         each, number = np.unique(ids << 20 | depth << 1 | whole, return_inverse=True)
         kinds[:, direction] = np.array([kind_of_core(keys[x >> 20], x >> 1 & (1 << 19) - 1, direction, 1 if x & 1 else 9) for x in each.tolist()])[number]
+    set_segments(keys, data["ids"][:, WEIGHT], data["grids"][:, WEIGHT], calls[:, 1:], kinds)
     # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
     nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
     good = ~nothing & ~((calls[:, 2] == 1) & (calls[:, 9] == 1))
     return file, calls[good][:, 1:].astype(np.int64), kinds[good]
+
+
+def set_segments(keys, ids, grids, calls, kinds):
+    """Gradients of weights whose kernel takes segments of K; `calls`: columns of FIELDS."""
+    kernels = {i: kernels_of(key if "#" in key else key + "#1#0") for i, key in enumerate(keys) if "segment_k_on" in key and "wgrad" in key}
+    for i in np.flatnonzero(np.isin(ids, list(kernels))):
+        found = segments_of(kernels[int(ids[i])], grids[i].tolist(), int(calls[i, 4]), int(calls[i, 1]), int(calls[i, 5]) ** 2)
+        if found:
+            kinds[i, WEIGHT] = found
 
 
 def kind_of_core(key, depth, direction, filter_places):
@@ -129,7 +143,11 @@ def recorded(file):
             if key not in known:
                 known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
             found.append(known[key])
-    return file, calls.astype(np.int64), np.array(found, np.int64).reshape(-1, 3, 6)
+    kinds = np.array(found, np.int64).reshape(-1, 3, 6)
+    segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])[ids[:, WEIGHT]]
+    at = np.minimum(segmented, GRIDS - 3)[:, None] + np.arange(3)
+    set_segments(keys, ids[:, WEIGHT], np.take_along_axis(grids[:, WEIGHT], at, 1), calls, kinds)
+    return file, calls.astype(np.int64), kinds
 
 
 def tiled(image, gradient, rows_of_lane, columns_of_lane, run):
@@ -223,6 +241,8 @@ def tree_of(data, direction, together, grower, writer):
     number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))
     wrong = tree.nodes["wrong"] + np.bincount(leaf[~right], minlength=len(tree.nodes))
     agree = agreement(number, wrong)
+    in_segments = np.isin(fields_of(tree.labels)[0], SEGMENTS)[tree.nodes["label"]]
+    agree[in_segments] = np.minimum(agree[in_segments], MOST_OF_SEGMENTS)
     leaf, right = told(tree, *judge, direction)
     known = judge[1][:, 0] != 0
     for numbers in together:
