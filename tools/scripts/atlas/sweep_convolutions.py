@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Records which kernels convolutions and their gradients launch, many of them: python3 sweep_convolutions.py OUT SEED SECONDS.
+"""Records which kernels convolutions and their gradients launch, many of them: python3 sweep_convolutions.py OUT SEED SECONDS [ROWS.npy].
 
 Nothing runs: calls are captured into graphs. What is kept of each pass: names of kernels, and the grid of the kernel that multiplies. The calls are
-drawn from the seed (`calls_of`), half of them as record_convolutions.py does, half as layers of CNNs, U-Nets and their like have them.
+drawn from the seed (`calls_of`), half of them as record_convolutions.py does, half as layers of CNNs, U-Nets and their like have them; or ROWS has
+them, columns of NAMES.
 """
 import ctypes
 import hashlib
