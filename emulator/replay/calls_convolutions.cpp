@@ -6,6 +6,7 @@
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/layers/depthwise.hpp"
 #include "emulator/operators/layers/tiled_gradient.hpp"
+#include "emulator/operators/layers/transformed_gradient.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/convolution_captures.hpp"
 #include "emulator/replay/planned_product.hpp"
@@ -93,6 +94,14 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
   return product;
 }
 
+/// The gradient of a transposed convolution's input; `x.input` is the gradient of its output.
+ProductCall transposed_data_product(const ConvolutionCall& x, const Tensor& data,
+                                    const Context& context, const std::string& op) {
+  ProductCall product = convolved_product(x, data, context, op + " data");
+  product.usual = usual_forward(x, data, context);
+  return product;
+}
+
 Answer convolution(const Call& call, Context& context) {
   const auto results = tensors_of(call.out);
   if (results.size() != 1) throw UnknownArguments{"a convolution gives one tensor"};
@@ -105,9 +114,12 @@ Answer convolution(const Call& call, Context& context) {
   const Tensor output = as_2d(*results[0]);
   if (x.is_transposed) {
     if (x.groups != 1) return unmodelled("a transposed convolution in groups");
-    return answer_of(
-        verdict_of_product(scattered_product(x, x.input, output, context, call.op), context),
-        *results[0]);
+    ProductCall product = scattered_product(x, x.input, output, context, call.op);
+    // cuDNN takes it for the gradient of the convolution from its output to its input.
+    ConvolutionCall of_output = x;
+    of_output.input = output;
+    product.usual = usual_data(of_output, x.input, output, context);
+    return answer_of(verdict_of_product(product, context), *results[0]);
   }
   ProductCall product = convolved_product(x, output, context, call.op);
   product.usual = usual_forward(x, output, context);
@@ -167,22 +179,29 @@ ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
   });
 }
 
-/// The recorded gradient by cuDNN's tiles, where the atlas says that it takes them, and they give
-/// it.
-std::optional<ProductVerdict> tiled_verdict(const ConvolutionCall& x, const Tensor& maps,
-                                            const Tensor& recorded, const Context& context) {
+/// The recorded gradient by cuDNN's tiles or transforms, where the atlas says that it takes them,
+/// and they give it.
+std::optional<ProductVerdict> special_verdict(const ConvolutionCall& x, const Tensor& maps,
+                                              const Tensor& recorded, const Context& context) {
   using atlas::ConvolutionForm;
   const auto leaf = leaf_of(x, atlas::ConvolutionPass::weight, context);
-  if (!leaf ||
-      (leaf->form != ConvolutionForm::tiled_narrow && leaf->form != ConvolutionForm::tiled_wide))
-    return std::nullopt;
+  if (!leaf) return std::nullopt;
   const bool is_wide = leaf->form == ConvolutionForm::tiled_wide;
-  const Tensor own = operators::tiled_weight_gradient(
-      maps, x.input, x.weight, x.stride, x.padding,
-      is_wide ? operators::GradientTiling::wide : operators::GradientTiling::narrow,
-      context.threads);
+  const bool is_transformed = leaf->form == ConvolutionForm::transformed;
+  if (!is_wide && !is_transformed && leaf->form != ConvolutionForm::tiled_narrow)
+    return std::nullopt;
+  const Tensor own = is_transformed ? operators::transformed_weight_gradient(
+                                          maps, x.input, x.weight, x.padding, context.threads)
+                                    : operators::tiled_weight_gradient(
+                                          maps, x.input, x.weight, x.stride, x.padding,
+                                          is_wide ? operators::GradientTiling::wide
+                                                  : operators::GradientTiling::narrow,
+                                          context.threads);
   if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
-  ProductVerdict verdict{Status::exact, is_wide ? "tiles of wide runs" : "tiles of narrow runs",
+  ProductVerdict verdict{Status::exact,
+                         is_transformed ? "Winograd's transforms of 4 x 4"
+                         : is_wide      ? "tiles of wide runs"
+                                        : "tiles of narrow runs",
                          true, 0};
   verdict.agree = leaf->agree;
   if (!context.has_results)
@@ -207,7 +226,7 @@ ProductVerdict weight_verdict(const ConvolutionCall& x, const Tensor& maps, cons
   const ProductCall product = weight_product(x, maps, gradient, context, call.op + " weight");
   // What was recorded of this very program comes before what similar calls do.
   if (context.has_results || !is_in_the_book(product, context)) {
-    if (auto tiled = tiled_verdict(x, maps, gradient, context)) return *tiled;
+    if (auto special = special_verdict(x, maps, gradient, context)) return *special;
   }
   return verdict_of_product(product, context);
 }
@@ -240,7 +259,7 @@ Answer convolution_backward(const Call& call, Context& context) {
     add("data",
         is_depthwise ? depthwise_data(x, maps, *data, context)
         : x.is_transposed
-            ? verdict_of_product(convolved_product(x, as_2d(*data), context, call.op + " data"),
+            ? verdict_of_product(transposed_data_product(x, as_2d(*data), context, call.op),
                                  context)
             : verdict_of_product(data_product(x, maps, as_2d(*data), context, call.op), context),
         *data);

@@ -62,10 +62,10 @@ UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, cons
   return result;
 }
 
-UsualPlan data_of(const ConvolutionLeaf& leaf, const Tensor& maps, const Tensor& weight,
+UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& maps,
                   const Tensor& data) {
   const std::string plain = "channels innermost";
-  const std::int64_t places = weight.shape[2] * weight.shape[3], channels = maps.shape[1];
+  const std::int64_t places = x.weight.shape[2] * x.weight.shape[3], channels = maps.shape[1];
   UsualPlan result{plain, leaf.fma ? "simt/fma.fp32" : tensor_core(data), leaf.agree};
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
   if (leaf.form == ConvolutionForm::per_place && places > 1)
@@ -74,11 +74,11 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const Tensor& maps, const Tensor&
   if ((descends || leaf.form == ConvolutionForm::blocks) && places > 1)
     result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
   result.order = named(result.order, data, leaf.fma);
-  result.plan += stored_in(data);
+  result.plan += ending_of(x, data);
   return result;
 }
 
-/// Nothing of tilings, which are no plans.
+/// Nothing of tilings and transforms, which are no plans.
 std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& maps,
                                     const Tensor& gradient) {
   const std::int64_t images = maps.shape[0], pixels = maps.shape[2] * maps.shape[3];
@@ -92,12 +92,25 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
     case ConvolutionForm::chain: break;
     case ConvolutionForm::lanes: result.plan += " split=32x1:round_robin:halves"; break;
     case ConvolutionForm::images: result.plan += split(images, pixels, "ceil"); break;
+    case ConvolutionForm::segments:
+    case ConvolutionForm::segments_descending: {
+      const std::int64_t tile = std::max(1, leaf.tile);
+      const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
+      const bool descends = leaf.form == ConvolutionForm::segments_descending;
+      result.plan +=
+          split(parts, tile, descends ? "balanced_last:descending" : "balanced_last:adjacent_last");
+      break;
+    }
     case ConvolutionForm::split:
+    case ConvolutionForm::split_in_place:
     case ConvolutionForm::split_last_first: {
       const std::int64_t tile = std::max(1, leaf.tile);
       const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
       const bool last_first = leaf.form == ConvolutionForm::split_last_first;
       result.plan += split(parts, tile, last_first ? "round_robin:last_first" : "round_robin");
+      // Parts are stored in the result's numbers.
+      if (leaf.form == ConvolutionForm::split_in_place && gradient.type != formats::fp32)
+        result.plan += ":in_place";
       break;
     }
     default: return std::nullopt;
@@ -121,7 +134,7 @@ std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& o
   const bool is_together = operators::is_channels_last(x.input);
   const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
   const std::string ending = ending_of(x, output);
-  if (x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
+  if (x.is_transposed || x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
   if (output.type == formats::fp32) {
     if (is_together) return {};
     if (!is_pointwise(x)) return UsualPlan{"", "simt/fma.fp32 conv=crs" + ending};
@@ -137,7 +150,7 @@ std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& o
 std::optional<UsualPlan> other_data(const ConvolutionCall& x, const Tensor& maps,
                                     const Tensor& data) {
   constexpr std::int64_t most = 32;
-  if (x.groups != 1 || data.type == formats::fp32) return {};
+  if (x.is_transposed || x.groups != 1 || data.type == formats::fp32) return {};
   if (maps.shape[1] > most && !is_pointwise(x)) return {};
   return UsualPlan{"channels innermost", tensor_core(data) + stored_in(data)};
 }
@@ -165,9 +178,9 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
 std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass pass,
                                        const Context& context) {
   const auto same = [](const std::array<std::int64_t, 2>& pair) { return pair[0] == pair[1]; };
-  if (x.groups != 1 || x.is_transposed || x.dilation[0] != 1 || x.dilation[1] != 1 ||
-      !same(x.stride) || !same(x.padding) || x.weight.shape[2] != x.weight.shape[3] ||
-      x.input.count() == 0 || x.weight.count() == 0 || context.flag("cudnn_benchmark", false))
+  if (x.groups != 1 || x.dilation[0] != 1 || x.dilation[1] != 1 || !same(x.stride) ||
+      !same(x.padding) || x.weight.shape[2] != x.weight.shape[3] || x.input.count() == 0 ||
+      x.weight.count() == 0 || context.flag("cudnn_benchmark", false))
     return std::nullopt;
   atlas::ConvolutionShape shape;
   shape.images = x.input.shape[0];
@@ -198,7 +211,7 @@ std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps
   const auto leaf = leaf_of(x, ConvolutionPass::data, context);
   if (!leaf) return other_data(x, maps, data);
   if (leaf->form == ConvolutionForm::unknown) return std::nullopt;
-  return data_of(*leaf, maps, x.weight, data);
+  return data_of(*leaf, x, maps, data);
 }
 
 std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& maps,

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "emulator/gemm/atlas/packed_trees.hpp"
-#include "emulator/gemm/atlas/scope.hpp"
-#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::atlas {
 
@@ -26,7 +24,7 @@ constexpr char convolution_labels[] =
 #include "emulator/gemm/atlas/convolution_labels.inc"
     ;
 
-/// Where the trees of f16, bf16, tf32 and f32 begin, of each pass.
+/// Where the trees of f16, bf16, tf32 and f32 begin, of each pass; f16 and bf16 have one in common.
 constexpr std::array<std::uint32_t, 12> convolution_roots = {
 #include "emulator/gemm/atlas/convolution_roots.inc"
 };
@@ -36,7 +34,7 @@ std::int64_t output_of(std::int64_t side, const ConvolutionShape& x) {
 }
 
 /// In FP64: shapes of a recording may be such that their products exceed 64 bits.
-std::array<double, 28> features_of(const ConvolutionShape& x) {
+std::array<double, 29> features_of(const ConvolutionShape& x) {
   const std::int64_t rows = output_of(x.rows, x), columns = output_of(x.columns, x);
   const auto number = [](std::int64_t y) { return static_cast<double>(y); };
   const auto alignment = [&](std::int64_t y) { return number(std::min<std::int64_t>(16, y & -y)); };
@@ -73,18 +71,8 @@ std::array<double, 28> features_of(const ConvolutionShape& x) {
           tiles(image, channels),
           tiles(channels * places, outputs),
           std::min(channels, outputs),
-          std::max(channels, outputs)};
-}
-
-/// Parts of K. Below 200: so many; 200 + w: as many as give the multiprocessors w thread blocks
-/// each, of a gradient with a row for each output channel.
-std::int64_t parts_of(const ConvolutionShape& x, const PackedLabel& label) {
-  using formats::divided_up;
-  if (label.rule < 200) return std::max<std::int64_t>(1, label.rule);
-  const std::int64_t blocks =
-      divided_up(x.outputs, std::int64_t{label.columns}) *
-      divided_up(x.channels * x.filter * x.filter, std::int64_t{label.rows});
-  return std::max<std::int64_t>(1, scope.multiprocessors * (label.rule - 200) / blocks);
+          std::max(channels, outputs),
+          x.numbers == Numbers::bf16 ? 1.0 : 0.0};
 }
 
 }  // namespace
@@ -95,10 +83,10 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   const auto tree = 4 * static_cast<std::size_t>(pass) + static_cast<std::size_t>(shape.numbers);
   const PackedLabel& label = trees.leaf(features_of(shape), convolution_roots.at(tree));
   ConvolutionLeaf leaf;
-  leaf.form = static_cast<ConvolutionForm>(label.kind / 4);
-  leaf.fma = label.kind % 4 == 1;
+  leaf.form = static_cast<ConvolutionForm>(label.kind / 2);
+  leaf.fma = label.kind % 2 == 1;
   leaf.tile = label.tile;
-  leaf.parts = parts_of(shape, label);
+  leaf.parts = std::max<std::int64_t>(1, label.rule);
   leaf.agree = label.agree;
   return leaf;
 }

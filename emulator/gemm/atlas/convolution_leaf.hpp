@@ -51,6 +51,14 @@ enum class ConvolutionForm : std::uint8_t {
   /// cuDNN's wgrad2d_shmem_tiling with runs of two pixels, or of six
   tiled_narrow,
   tiled_wide,
+  /// as split, but each part adds to what the one before left in the result's numbers
+  split_in_place,
+  /// Winograd's transforms of 3 x 3 and 4 x 4
+  transformed,
+  /// consecutive segments of whole tiles, the last ones a tile longer; their sums are added in
+  /// pairs from the last one on, or in descending order
+  segments,
+  segments_descending,
 };
 
 struct ConvolutionLeaf {

@@ -4,7 +4,7 @@ import re
 FORWARD, DATA, WEIGHT = range(3)
 # As convolution_leaf.hpp's ConvolutionForm has them.
 KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "blocks_descending", "lanes", "chain", "images", "split",
-         "split_last_first", "tiled_narrow", "tiled_wide")
+         "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending")
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}
 # Kernels that change a layout, convert, or set zeros, and such as do something else before or after.
 AROUND = ("nchwToNhwc", "nhwcToNchw", "elementwise", "tensorTransform", "scalePacked", "FoldedNhwc", "foldedNhwc", "foldedNchw", "ToFolded",
@@ -24,7 +24,8 @@ def of_gather(name, direction, filter_places):
     data = direction == DATA
     if not data and "convolve_common_engine_float_NHWC" in name:
         return "innermost", True, 0
-    if "dgrad2d_grouped_direct" in name if data else any(x in name for x in ("convolve_sgemm", "conv2d_grouped_direct")):
+    gathers = ("dgrad2d_grouped_direct", "dgrad_alg1_engine") if data else ("convolve_sgemm", "conv2d_grouped_direct")
+    if any(x in name for x in gathers):
         return "outermost", True, 0
     if data and "dgrad2d_alg1_1" in name:
         return "per_place", True, 0
@@ -54,8 +55,11 @@ def of_weight(name, second, depth):
         return plain("tiled_narrow", True)
     if "reduce_wgrad_nchw_helper" in second and "splitK" not in name:
         return plain("images", "ffma" in name)
-    if "wgrad_optimized" in name and not second:
-        return plain("chain" if depth == 1 else "unknown", False)
+    serial = re.search(r"wgrad_optimized_\w*?_(\d+)x(\d+)_(\d+)x", name)
+    if serial and not second:
+        # Each part adds to what the one before left, in the numbers of the result.
+        m, n, k = map(int, serial.groups())
+        return plain("chain", False) if depth == 1 else ("split_in_place", False, k, depth, m, n)
     cutlass = re.search(r"ImplicitGemmConvolution.*?GemmShapeILi(\d+)ELi(\d+)ELi(\d+)", name)
     if cutlass and (not second or "ReduceSplitK" in second):
         m, n, k = map(int, cutlass.groups())
@@ -69,10 +73,35 @@ def of_weight(name, second, depth):
     return plain("unknown", False)
 
 
+def is_transformed(kernels):
+    """cuDNN's F(3 x 3, 4 x 4) with a product that is one chain."""
+    names = [name for _, name in kernels]
+    return len(names) == 4 and "winogradWgradData4x4" in names[0] and "winogradWgradOutput4x4" in names[3] and \
+        any(x in names[2] for x in ("xmma_gemm", "simt_sgemm")) and "splitK" not in names[2]
+
+
+def segments_of(kernels, grid, outputs, channels, filter_places):
+    """Of a gradient of weights by segments of K: kind, whether FMAs multiply, tile and how many, columns and rows of a block; None where nothing tells
+    how many. As many as the grid's blocks are for all tiles of D, where no more than one is left over, of filters of odd sides; others were wrong in one of
+    some 20 results."""
+    names = [name for _, name in kernels if "init_device_workspace" not in name]
+    found = re.search(r"wgrad\w*_tilesize(\d+)x(\d+)x(\d+)\w*segment_k_on", names[0]) if names else None
+    if not found or len(names) > 2 or filter_places == 1 or filter_places % 2 == 0 or grid[1] * grid[2] != 1 or len(names) == 2 and "split_k_kernel" not in names[1]:
+        return None
+    m, n, k = map(int, found.groups())
+    tiles = -(-outputs // m) * -(-channels // n) * filter_places
+    count = max([x for x in range(1, grid[0] + 1) if grid[0] % x == 0 and grid[0] // x >= tiles] or [0])
+    if count < 2 or grid[0] // count > tiles + 1:
+        return None
+    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, m, n
+
+
 def kind_of(key, grids, direction, filter_places):
     """(kind, whether FMAs multiply, block or tile, parts, columns and rows of a block); `grids`: three numbers of each launch."""
     kernels = kernels_of(key)
     unknown = (NUMBER["unknown"], 0, 0, 1, 0, 0)
+    if direction == WEIGHT and is_transformed(kernels):
+        return NUMBER["transformed"], 1, 0, 1, 0, 0
     if not kernels or len(kernels) > 2 or any(word in key for word in OTHER):
         return unknown
     place, name = kernels[0]

@@ -1,34 +1,43 @@
 #!/usr/bin/env python3
-"""Makes the atlas' trees of convolutions of what record_convolutions.py recorded: python3 fit_convolutions.py FOLDER FILE.npz...
+"""Makes the atlas' trees of convolutions of what record_convolutions.py and sweep_convolutions.py recorded: python3 fit_convolutions.py FOLDER FILE.npz...
 
 Of every file the last twentieth is judged by, the two before it mark leaves, as fit_atlas.py does. Which of two tilings
 cuDNN's wgrad2d_shmem_tiling takes its name does not say: the recorded results do, where they were kept, and a tree of those
 answers for the others.
 """
+import hashlib
+import itertools
 import sys
 import tempfile
 
 import numpy as np
 
-from convolution_kinds import DATA, FORWARD, KINDS, NUMBER, WEIGHT, kind_of
-from fit_atlas import AGREE, MULTIPROCESSORS, RULES, Tree, Writer, agreement, built_grower, divided, most_frequent, up
+from convolution_kinds import DATA, FORWARD, NUMBER, WEIGHT, kernels_of, kind_of, segments_of
+from fit_atlas import AGREE, Tree, Writer, agreement, built_grower, divided, up
 from record_convolutions import GRIDS, PLACES, operands_of, output_of, places_of
+from sweep_convolutions import NAMES, calls_of
 
 COST = 1.2
 DIRECTIONS = ("forward", "data", "weight")
+BF16 = 1
+# Of these numbers cuDNN mostly takes the same kernels: each has a tree.
+TOGETHER = ((0, BF16), (2,), (3,))
 FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
-SPLITS = (NUMBER["split"], NUMBER["split_last_first"])
+SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"])
+SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *SEGMENTS)
+# How many segments a call has is read from its grid, which has been tried on too few results for a rule.
+MOST_OF_SEGMENTS = 980
 
 
 def features_of(x):
     """As convolution_leaf.cpp has them; `x`: columns of FIELDS."""
-    n, c, h, w, k, f, s, p, last, _, deterministic = x.T
+    n, c, h, w, k, f, s, p, last, numbers, deterministic = x.T
     q, r = (h + 2 * p - f) // s + 1, (w + 2 * p - f) // s + 1
     alignment = lambda y: np.minimum(16, y & -y)
     tiles = lambda y, z: up(y, 64) * up(z, 64)
     result = [n, c, h, w, k, f, s, p, last, deterministic, q, r, alignment(c), alignment(k), alignment(w), alignment(r), c * f * f, k * f * f,
               n * q * r, n * h * w, n * q * r * k, n * h * w * c, n * q * r * k * c * f * f, tiles(n * q * r, k), tiles(n * h * w, c),
-              tiles(c * f * f, k), np.minimum(c, k), np.maximum(c, k)]
+              tiles(c * f * f, k), np.minimum(c, k), np.maximum(c, k), numbers == BF16]
     return [y.astype(np.float64) for y in result]
 
 
@@ -36,12 +45,6 @@ def rows_and_columns(x):
     """Of the matrix of a weight gradient, and its K."""
     n, c, h, w, k, f, s, p = x.T[:8]
     return k, c * f * f, n * ((h + 2 * p - f) // s + 1) * ((w + 2 * p - f) // s + 1)
-
-
-def parts_by(x, rule, tile_m, tile_n):
-    rows, columns, depth = rows_and_columns(x)
-    blocks = up(rows, np.maximum(tile_m, 1)) * up(columns, np.maximum(tile_n, 1))
-    return np.maximum(1, np.where(rule < 200, rule, np.where(rule < 300, MULTIPROCESSORS * (rule - 200) // np.maximum(blocks, 1), 1)))
 
 
 def bits_of(x, direction, kind, fma, tile, parts):
@@ -53,6 +56,7 @@ def bits_of(x, direction, kind, fma, tile, parts):
         used = np.where(is_split, np.minimum(parts, up(depth, np.maximum(tile, 1))), np.where(of_images, images, 1))
         kind = np.where((is_split | of_images) & (used <= 1), NUMBER["chain"], kind)
         kind = np.where((kind == NUMBER["split_last_first"]) & (used <= 2), NUMBER["split"], kind)
+        kind = np.where((kind == NUMBER["segments_descending"]) & (used <= 2), NUMBER["segments"], kind)
         is_split = np.isin(kind, SPLITS)
         return ((kind * 2 + fma) * 4096 + np.where(is_split, used, 0)) * 256 + np.where(is_split, tile, 0)
     channels = x[:, 4] if direction == DATA else x[:, 1]
@@ -67,38 +71,66 @@ def bits_of(x, direction, kind, fma, tile, parts):
     return (kind * 2 + fma) * 4096 + np.where(in_blocks, np.where(whole, 1, tile), 0)
 
 
-def label_of(kind, fma, tile, rule, tile_m, tile_n):
-    waves = (rule >= 200) & (rule < 300)
-    return (((kind * 2 + fma) * 256 + tile) * 1024 + rule) * 4096 + np.where(waves, tile_m // 8 * 64 + tile_n // 8, 0)
+def label_of(kind, fma, tile, parts):
+    return ((kind * 2 + fma) * 256 + tile) * 1024 + np.where(np.isin(kind, SPLITS), np.minimum(parts, 1023), 1)
 
 
 def fields_of(label):
-    """kind, fma, tile, rule, tile_m, tile_n"""
-    rest, sides = label // 4096, label % 4096
-    rest, rule = rest // 1024, rest % 1024
+    """kind, fma, tile, parts"""
+    rest, parts = label // 1024, label % 1024
     rest, tile = rest // 256, rest % 256
-    return rest // 2, rest % 2, tile, rule, sides // 64 * 8, sides % 64 * 8
+    return rest // 2, rest % 2, tile, parts
+
+
+def packed(label):
+    """As Writer.add takes them; a leaf's first digit is twice the kind and fma."""
+    kind, fma, tile, parts = fields_of(label)
+    return (kind * 2 + fma) // 4, (kind * 2 + fma) % 4, tile, parts, 0, 0
 
 
 def bits_of_label(x, direction, label):
-    kind, fma, tile, rule, tile_m, tile_n = fields_of(label)
-    return bits_of(x, direction, kind, fma, tile, parts_by(x, rule, tile_m, tile_n))
+    return bits_of(x, direction, *fields_of(label))
 
 
-def rules_of(x, kind, parts, tile_m, tile_n):
-    """The most frequent rules that give the parts, of all calls first."""
-    rule = np.ones(len(x), np.int64)
-    at = np.flatnonzero(np.isin(kind, SPLITS))
-    candidates = RULES[RULES < 300]
-    fits = np.stack([parts_by(x[at], np.full(len(at), r), tile_m[at], tile_n[at]) == parts[at] for r in candidates], 1)
-    column = most_frequent(fits)
-    rule[at] = np.where(column >= 0, candidates[column], np.minimum(parts[at], 199))
-    return rule
+def swept(file):
+    """As `recorded`, of what sweep_convolutions.py recorded."""
+    data = dict(np.load(file))
+    keys = bytes(data["keys"]).decode().split("\n")
+    calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(calls_of(int(data["seed"])), int(data["count"]))], np.int32)
+    if hashlib.sha256(calls.tobytes()).hexdigest() != str(data["digest"]):
+        raise SystemExit("the seed gives other calls here than there")
+    kinds = np.zeros((len(calls), 3, 6), np.int64)
+    for direction in range(3):
+        ids, depth, whole = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), calls[:, 6] == 1
+        each, number = np.unique(ids << 20 | depth << 1 | whole, return_inverse=True)
+        kinds[:, direction] = np.array([kind_of_core(keys[x >> 20], x >> 1 & (1 << 19) - 1, direction, 1 if x & 1 else 9) for x in each.tolist()])[number]
+    set_segments(keys, data["ids"][:, WEIGHT], data["grids"][:, WEIGHT], calls[:, 1:], kinds)
+    # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
+    nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
+    good = ~nothing & ~((calls[:, 2] == 1) & (calls[:, 9] == 1))
+    return file, calls[good][:, 1:].astype(np.int64), kinds[good]
+
+
+def set_segments(keys, ids, grids, calls, kinds):
+    """Gradients of weights whose kernel takes segments of K; `calls`: columns of FIELDS."""
+    kernels = {i: kernels_of(key if "#" in key else key + "#1#0") for i, key in enumerate(keys) if "segment_k_on" in key and "wgrad" in key}
+    for i in np.flatnonzero(np.isin(ids, list(kernels))):
+        found = segments_of(kernels[int(ids[i])], grids[i].tolist(), int(calls[i, 4]), int(calls[i, 1]), int(calls[i, 5]) ** 2)
+        if found:
+            kinds[i, WEIGHT] = found
+
+
+def kind_of_core(key, depth, direction, filter_places):
+    """kind_of, where the depth of the grid of the kernel that multiplies is all that is known of the grids."""
+    kernels = kernels_of(key + "#1#0")
+    return kind_of(key + "#1#0", [0] * (3 * kernels[0][0] + 2) + [depth] if kernels else [], direction, filter_places)
 
 
 def recorded(file):
     """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, columns and rows of a block."""
     data = dict(np.load(file))
+    if "rows" not in data:
+        return swept(file)
     keys = bytes(data["keys"]).decode().split("\n")
     rows, ids, grids = data["rows"], data["ids"].reshape(-1, 3), data["grids"].reshape(-1, 3, GRIDS)
     width = rows[:, 13] if rows.shape[1] > 13 else rows[:, 2]
@@ -111,7 +143,11 @@ def recorded(file):
             if key not in known:
                 known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
             found.append(known[key])
-    return file, calls.astype(np.int64), np.array(found, np.int64).reshape(-1, 3, 6)
+    kinds = np.array(found, np.int64).reshape(-1, 3, 6)
+    segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])[ids[:, WEIGHT]]
+    at = np.minimum(segmented, GRIDS - 3)[:, None] + np.arange(3)
+    set_segments(keys, ids[:, WEIGHT], np.take_along_axis(grids[:, WEIGHT], at, 1), calls, kinds)
+    return file, calls.astype(np.int64), kinds
 
 
 def tiled(image, gradient, rows_of_lane, columns_of_lane, run):
@@ -166,6 +202,8 @@ def set_tilings(data, grower):
     features, labels = [], []
     for file, calls, kinds in data:
         given = np.load(file)
+        if "values" not in given:
+            continue
         rows, values = given["rows"], given["values"].reshape(-1, 3, PLACES)
         place = np.cumsum(rows[:, 12]) - 1
         told = (kinds[:, WEIGHT, 0] == NUMBER["tiled_narrow"]) & (rows[:, 12] == 1) & (rows[:, 11] % 2 == 1)
@@ -188,29 +226,33 @@ def set_tilings(data, grower):
         kinds[at, WEIGHT, 0] = said(calls[at])
 
 
-def trees_of(data, direction, numbers, grower, writer):
-    learnt, check, judge = divided([(x[x[:, 9] == numbers], kinds[x[:, 9] == numbers, direction]) for _, x, kinds in data])
-    x, (kind, fma, tile, count, tile_m, tile_n) = learnt[0], learnt[1].T
-    rule = rules_of(x, kind, count, tile_m, tile_n)
-    tree = Tree(grower, features_of(x), label_of(kind, fma, tile, rule, tile_m, tile_n))
+def told(tree, x, kinds, direction):
+    """Leaves of calls, and whether what they say has the recorded bits."""
+    leaf = tree.leaf_of(features_of(x))
+    return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *kinds.T[:4])
+
+
+def tree_of(data, direction, together, grower, writer):
+    chosen = [np.isin(x[:, 9], together) for _, x, _ in data]
+    (x, kinds), check, judge = divided([(x[here], kinds[here, direction]) for here, (_, x, kinds) in zip(chosen, data)])
+    tree = Tree(grower, features_of(x), label_of(*kinds.T[:4]))
     tree.prune(COST)
-
-    def judged(y):
-        leaf = tree.leaf_of(features_of(y[0]))
-        label = tree.labels[tree.nodes["label"][leaf]]
-        kind, fma, tile, count = y[1].T[:4]
-        return leaf, bits_of_label(y[0], direction, label) == bits_of(y[0], direction, kind, fma, tile, count)
-
-    leaf, right = judged(check)
+    leaf, right = told(tree, *check, direction)
     number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))
     wrong = tree.nodes["wrong"] + np.bincount(leaf[~right], minlength=len(tree.nodes))
     agree = agreement(number, wrong)
-    leaf, right = judged(judge)
+    in_segments = np.isin(fields_of(tree.labels)[0], SEGMENTS)[tree.nodes["label"]]
+    agree[in_segments] = np.minimum(agree[in_segments], MOST_OF_SEGMENTS)
+    leaf, right = told(tree, *judge, direction)
     known = judge[1][:, 0] != 0
-    print(f"{DIRECTIONS[direction]} {('f16', 'bf16', 'tf32', 'f32')[numbers]}: {len(x)} calls learnt from, of {len(leaf)} others {(right & known).mean():.4f} told, "
-          f"{(~known).mean():.4f} of kernels without a plan;", " ".join(f"{a}: {(agree[leaf] == a).mean():.3f} {right[agree[leaf] == a].mean():.4f}" for a in AGREE
-                                                                     if (agree[leaf] == a).any()), flush=True)
-    writer.add(tree, agree, fields_of)
+    for numbers in together:
+        at = judge[0][:, 9] == numbers
+        shares = [(a, at & (agree[leaf] == a)) for a in AGREE]
+        print(f"{DIRECTIONS[direction]} {('f16', 'bf16', 'tf32', 'f32')[numbers]}: {len(x)} calls learnt from, of {at.sum()} others {(right & known)[at].mean():.4f} told, "
+              f"{(~known)[at].mean():.4f} of kernels without a plan;", " ".join(f"{a}: {here.sum() / at.sum():.3f} {right[here].mean():.4f}" for a, here in shares if here.any()),
+              flush=True)
+    writer.add(tree, agree, packed)
+    writer.roots += writer.roots[-1:] * (len(together) - 1)
 
 
 def main(words):
@@ -221,8 +263,8 @@ def main(words):
         set_tilings(data, grower)
         writer = Writer()
         for direction in (FORWARD, DATA, WEIGHT):
-            for numbers in range(4):
-                trees_of(data, direction, numbers, grower, writer)
+            for together in TOGETHER:
+                tree_of(data, direction, together, grower, writer)
         writer.write(folder, "convolution_")
 
 
