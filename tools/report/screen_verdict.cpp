@@ -245,7 +245,7 @@ void Verdicts::add(const Json& document, const std::string& file) {
     member<std::string>(run, "time", file);
     member<std::string>(run, "failure", file);
     const int part = member<int>(run, "part", file), parts = member<int>(run, "parts", file);
-    constexpr int most_parts = 1 << 20;
+    constexpr int most_parts = 1 << 16;
     if (part < 1 || part > parts || parts > most_parts)
       throw formats::Error(
           formats::printable(file),
