@@ -84,8 +84,9 @@ class Product:
         for attribute, is_turned in zip((3, 4), turned):
             value = ctypes.c_int32(int(is_turned))
             assert LT.cublasLtMatmulDescSetAttribute(self.operation, attribute, ctypes.byref(value), 4) == 0
-        self.layouts = [self.layout(self.operand, *((k, m) if turned[0] else (m, k))), self.layout(self.operand, *((n, k) if turned[1] else (k, n))),
-                        self.layout(self.result, m, n)]
+        # Rows and columns of A and B as they lie in memory.
+        self.stored = ((k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n))
+        self.layouts = [*(self.layout(self.operand, *shape) for shape in self.stored), self.layout(self.result, m, n)]
 
     @staticmethod
     def layout(kind, rows, columns):
@@ -144,8 +145,8 @@ class Product:
         return algorithm if self.checked(algorithm) else None
 
     def run(self, algorithm, a, b, d, workspace):
-        one, zero = {FP64: ctypes.c_double, INT32: ctypes.c_int32}.get(self.scale, ctypes.c_float), 0
-        alpha, beta = one(1), one(zero)
+        number = {FP64: ctypes.c_double, INT32: ctypes.c_int32}.get(self.scale, ctypes.c_float)
+        alpha, beta = number(1), number(0)
         place = [ctypes.c_void_p(x.data_ptr()) for x in (a, b, d)]
         layout_a, layout_b, layout_d = self.layouts
         return LT.cublasLtMatmul(HANDLE, self.operation, ctypes.byref(alpha), place[0], layout_a, place[1], layout_b, ctypes.byref(beta), place[2],
@@ -171,10 +172,7 @@ def operands(product, kind, generator):
         if product.compute == IN_TF32:
             stored = ((stored.view(torch.int32) + 0x1000) & ~0x1fff).view(torch.float32)
         return stored, stored.double()
-    (k, m), (n, l) = ((product.k, product.m) if product.turned[0] else (product.m, product.k))[::1], \
-        ((product.n, product.k) if product.turned[1] else (product.k, product.n))
-    a, wide_a = drawn(k, m)
-    b, wide_b = drawn(n, l)
+    (a, wide_a), (b, wide_b) = (drawn(*shape) for shape in product.stored)
     # D's columns are the tensor's rows.
     left = wide_b.T if product.turned[1] else wide_b
     right = wide_a.T if product.turned[0] else wide_a
@@ -184,14 +182,12 @@ def operands(product, kind, generator):
 def wrong_elements(product, d, exact, magnitudes, kind, parts):
     """Places where D is not what any order of additions gives."""
     got, unit = d.double(), ROUNDING[product.result]
-    if product.result == INT32:
-        bound = torch.zeros_like(exact)
-    elif kind != "normal" and product.result in (FP32, FP64):
+    if product.result == INT32 or kind != "normal" and product.result in (FP32, FP64):
         bound = torch.zeros_like(exact)
     elif kind != "normal":
         bound = (parts + 1) * unit * magnitudes
     else:
-        inside = {IN_64: 2.0 ** -52, IN_TF32: 2.0 ** -22}.get(product.compute, 2.0 ** -22)
+        inside = 2.0 ** (-52 if product.compute == IN_64 else -22)
         bound = (product.k * inside + (parts + 1) * unit) * magnitudes
     return ~((got - exact).abs() <= bound)
 

@@ -28,6 +28,15 @@ def pick(r, values):
     return values[int(r.random() * len(values))]
 
 
+def fits(x, most_products, most_elements):
+    """Whether a call has a result, and no more work and elements than that."""
+    if x["h"] + 2 * x["p"] < x["f"] or x["w"] + 2 * x["p"] < x["f"]:
+        return False
+    q, q2 = output_of(x)
+    return x["n"] * x["c"] * x["k"] * x["f"] ** 2 * q * q2 <= most_products and \
+        max(x["n"] * x["c"] * x["h"] * x["w"], x["n"] * x["k"] * q * q2) <= most_elements
+
+
 def draw(r):
     f = pick(r, FILTERS)
     c = pick(r, CHANNELS) if r.random() < .85 else 1 + int(r.random() * 100)
@@ -40,10 +49,7 @@ def draw(r):
     else:
         s, p = pick(r, [1, 1, 1, 1, 2, 2]), pick(r, [f // 2, f // 2, f // 2, 0])
     w = h if r.random() < .85 else pick(r, WIDTHS)
-    if h + 2 * p < f or w + 2 * p < f:
-        return None
-    q, q2 = (h + 2 * p - f) // s + 1, (w + 2 * p - f) // s + 1
-    if n * c * k * f * f * q * q2 > 2 ** 34 or max(n * c * h * w, n * k * q * q2) > 2 ** 24:
+    if not fits(dict(n=n, c=c, h=h, w=w, k=k, f=f, s=s, p=p), 2 ** 34, 2 ** 24):
         return None
     return dict(w=w, n=n, c=c, h=h, k=k, f=f, s=s, p=p, last=int(r.random() < .3), dt=pick(r, [0, 0, 1, 1, 2, 3]), det=int(r.random() < .35),
                 bias=int(r.random() < .5))
@@ -77,21 +83,27 @@ def operands_of(x, seed):
     return image, weight, gradient, bias
 
 
-def places_of(x, seed):
+def places_of(x, seed, count=PLACES):
     """Places of the output, of the gradient of data and of that of weights."""
     r, (q, q2) = np.random.Generator(np.random.PCG64(seed + 1)), output_of(x)
     shapes = (x["n"], x["k"], q, q2), (x["n"], x["c"], x["h"], x["w"]), (x["k"], x["c"], x["f"], x["f"])
-    return [np.stack([(r.random(PLACES) * size).astype(np.int64) for size in shape], 1) for shape in shapes]
+    return [np.stack([(r.random(count) * size).astype(np.int64) for size in shape], 1) for shape in shapes]
+
+
+def log_of_grids():
+    """A log that keeps GRIDS numbers of the grids of each call, and of all calls."""
+    for six, more in (("grids[6] = {}", f"grids[{GRIDS}] = {{}}"), ("current.launches < 2", f"current.launches < {GRIDS // 3}"),
+                      ("current.grids + 6)", f"current.grids + {GRIDS})")):
+        record_dispatch.SOURCE = record_dispatch.SOURCE.replace(six, more)
+    log = record_dispatch.Log()
+    log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
+    return log
 
 
 def main(out, seed, seconds, with_results):
     import torch
     begin = time.time()
-    for old, new in (("grids[6] = {}", f"grids[{GRIDS}] = {{}}"), ("current.launches < 2", f"current.launches < {GRIDS // 3}"),
-                     ("current.grids + 6)", f"current.grids + {GRIDS})")):
-        record_dispatch.SOURCE = record_dispatch.SOURCE.replace(old, new)
-    log = record_dispatch.Log()
-    log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
+    log = log_of_grids()
     r, rows, results, drawn = np.random.Generator(np.random.PCG64(seed)), [], [], 0
     torch.zeros(8, device="cuda")
     while time.time() - begin < seconds:

@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 
-import record_convolutions as old
+import record_convolutions
 import sweep_convolutions as sweep
 from convolution_kinds import kernels_of
 
@@ -24,12 +24,12 @@ ALL = 12_500_000
 
 def draw(r):
     f = 3 if r.random() < .7 else 5
-    c, k, h = old.pick(r, CHANNELS), old.pick(r, CHANNELS), old.pick(r, SIDES)
-    w = h if r.random() < .6 else old.pick(r, [2, 4, 5, 8, 11])
+    c, k, h = record_convolutions.pick(r, CHANNELS), record_convolutions.pick(r, CHANNELS), record_convolutions.pick(r, SIDES)
+    w = h if r.random() < .6 else record_convolutions.pick(r, [2, 4, 5, 8, 11])
     p = f // 2 if r.random() < .75 else 0
     if h + 2 * p < f or w + 2 * p < f:
         return None
-    return dict(part=0, n=old.pick(r, [1, 1, 2, 2, 3, 4, 6]), c=c, h=h, w=w, k=k, f=f, s=1, p=p, last=0, dt=old.pick(r, [0, 1, 2, 3, 3]), det=1)
+    return dict(part=0, n=record_convolutions.pick(r, [1, 1, 2, 2, 3, 4, 6]), c=c, h=h, w=w, k=k, f=f, s=1, p=p, last=0, dt=record_convolutions.pick(r, [0, 1, 2, 3, 3]), det=1)
 
 
 def memory_of(torch, call):
@@ -64,7 +64,7 @@ def main(out, seconds):
                 if "winograd" not in keys[direction] or had[family] >= 2:
                     continue
                 dtype, seed = {0: torch.float16, 1: torch.bfloat16}.get(x["dt"], torch.float32), 2 * len(had)
-                image, weight, gradient = [torch.from_numpy(t).cuda().to(dtype) for t in old.operands_of(x, seed)[:3]]
+                image, weight, gradient = [torch.from_numpy(t).cuda().to(dtype) for t in record_convolutions.operands_of(x, seed)[:3]]
                 torch.backends.cudnn.allow_tf32, torch.backends.cudnn.deterministic = x["dt"] == 2, True
                 words, which = sweep.words_of(x), [direction == 1, direction == 2, False]
                 result, memory = memory_of(torch, lambda: torch.ops.aten.convolution(image, weight, None, *words) if direction == 0 else

@@ -11,19 +11,12 @@ from collections import Counter
 
 import numpy as np
 
-import record_convolutions as old
+import record_convolutions
 import sweep_convolutions as sweep
 from convolution_kinds import WEIGHT, kernels_of, kind_of
 
 PLACES = 32
 ELEMENTS, WORK = 2 ** 21, 2 ** 32
-
-
-def places_of(x, seed):
-    r = np.random.Generator(np.random.PCG64(seed + 1))
-    n, k, q, q2 = sweep.shapes_of(x)[2]
-    shapes = (n, k, q, q2), (n, x["c"], x["h"], x["w"]), (k, x["c"], x["f"], x["f"])
-    return [np.stack([(r.random(PLACES) * size).astype(np.int64) for size in shape], 1) for shape in shapes]
 
 
 def family_of(key):
@@ -54,7 +47,7 @@ def main(out, seed, seconds):
             drawn += 1
             if time.time() - begin > seconds:
                 break
-            q, q2 = old.output_of(x)
+            q, q2 = record_convolutions.output_of(x)
             if max(np.prod(s) for s in sweep.shapes_of(x)) > ELEMENTS or x["n"] * x["c"] * x["k"] * x["f"] ** 2 * q * q2 > WORK:
                 continue
             first = int(log.lib.log_calls())
@@ -68,7 +61,7 @@ def main(out, seed, seconds):
             session.capture.end()
             new = np.ctypeslib.as_array(log.lib.log_ids(), (first + 3,))[first:].tolist()
             keys = [log.lib.log_name(i).decode() for i in new]
-            grids = np.ctypeslib.as_array(log.lib.log_grids(), (first + 3, old.GRIDS))[first:].copy()
+            grids = np.ctypeslib.as_array(log.lib.log_grids(), (first + 3, record_convolutions.GRIDS))[first:].copy()
             take = []
             for j in range(3):
                 family = (x["dt"], j, family_of(keys[j]))
@@ -80,12 +73,12 @@ def main(out, seed, seconds):
             of += 1 - of % 2 if drawn % 5 else -(of % 2)
             dtype = {0: torch.float16, 1: torch.bfloat16}.get(x["dt"], torch.float32)
             form = torch.channels_last if x["last"] else torch.contiguous_format
-            tensors = [torch.from_numpy(t).cuda().to(dtype).contiguous(memory_format=form) for t in old.operands_of(x, of)[:3]]
+            tensors = [torch.from_numpy(t).cuda().to(dtype).contiguous(memory_format=form) for t in record_convolutions.operands_of(x, of)[:3]]
             if x["last"]:
                 tensors = [t.as_strided(t.shape, (t.shape[1] * t.shape[2] * t.shape[3], 1, t.shape[3] * t.shape[1], t.shape[1])) for t in tensors]
             given, _ = session.launch(x, tensors)
             torch.cuda.synchronize()
-            at = places_of(x, of)
+            at = record_convolutions.places_of(x, of, PLACES)
             for j in take:
                 had[(x["dt"], j, family_of(keys[j]))] += 1
                 t = given[j]

@@ -5,7 +5,6 @@ Nothing runs: calls are captured into graphs. What is kept of each pass: names o
 drawn from the seed (`calls_of`), half of them as record_convolutions.py does, half as layers of CNNs, U-Nets and their like have them; or ROWS has
 them, columns of NAMES.
 """
-import ctypes
 import hashlib
 import os
 import sys
@@ -15,7 +14,7 @@ os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", "300")
 
 import numpy as np
 
-import record_convolutions as old
+import record_convolutions
 import record_dispatch
 from convolution_kinds import kernels_of
 
@@ -28,7 +27,7 @@ SIDES = [1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 8, 8, 9, 10, 12, 12, 14, 14, 16, 16, 16, 
 FILTERS = [(3, 1, 1)] * 10 + [(3, 2, 1)] * 4 + [(1, 1, 0)] * 5 + [(1, 2, 0)] * 2 + [(3, 1, 0)] * 2 + [(4, 2, 1)] * 2 + [(2, 2, 0)] * 2 + \
     [(3, 2, 0), (5, 1, 2), (5, 1, 0), (5, 2, 2), (7, 2, 3), (7, 1, 3), (4, 4, 0), (8, 8, 0), (16, 16, 0), (2, 1, 0), (4, 1, 0), (4, 1, 2)]
 NAMES = ("part", "n", "c", "h", "w", "k", "f", "s", "p", "last", "dt", "det")
-pick = old.pick
+pick = record_convolutions.pick
 
 
 def draw(r):
@@ -41,10 +40,7 @@ def draw(r):
     n = n if r.random() < .94 else 1 + int(r.random() * 128)
     h = h if r.random() < .92 else 1 + int(r.random() * 64)
     w = h if r.random() < .88 else pick(r, SIDES)
-    if h + 2 * p < f or w + 2 * p < f:
-        return None
-    q, q2 = (h + 2 * p - f) // s + 1, (w + 2 * p - f) // s + 1
-    if n * c * k * f * f * q * q2 > 2 ** 35 or max(n * c * h * w, n * k * q * q2) > 2 ** 24.5:
+    if not record_convolutions.fits(dict(n=n, c=c, h=h, w=w, k=k, f=f, s=s, p=p), 2 ** 35, 2 ** 24.5):
         return None
     return dict(w=w, n=n, c=c, h=h, k=k, f=f, s=s, p=p, last=int(r.random() < .25), dt=pick(r, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]), det=int(r.random() < .35))
 
@@ -54,7 +50,7 @@ def calls_of(seed):
     r = np.random.Generator(np.random.PCG64(seed))
     while True:
         part = int(r.random() < .55)
-        x = draw(r) if part else old.draw(r)
+        x = draw(r) if part else record_convolutions.draw(r)
         if x is not None:
             x["part"] = part
             yield x
@@ -65,7 +61,7 @@ def words_of(x):
 
 
 def shapes_of(x):
-    q, q2 = old.output_of(x)
+    q, q2 = record_convolutions.output_of(x)
     return (x["n"], x["c"], x["h"], x["w"]), (x["k"], x["c"], x["f"], x["f"]), (x["n"], x["k"], q, q2)
 
 
@@ -73,10 +69,7 @@ class Session:
     def __init__(self):
         import torch
         self.torch = torch
-        record_dispatch.SOURCE = record_dispatch.SOURCE.replace("grids[6] = {}", f"grids[{old.GRIDS}] = {{}}") \
-            .replace("current.launches < 2", f"current.launches < {old.GRIDS // 3}").replace("current.grids + 6)", f"current.grids + {old.GRIDS})")
-        self.log, self.capture = record_dispatch.Log(), record_dispatch.Capture(torch)
-        self.log.lib.log_grid_calls(ctypes.c_uint64(1 << 40))
+        self.log, self.capture = record_convolutions.log_of_grids(), record_dispatch.Capture(torch)
         self.raw = torch.zeros(3 * 2 ** 27, dtype=torch.uint8, device="cuda")
 
     def tensors(self, x):
@@ -116,7 +109,7 @@ def take_grids(session):
     log = session.log
     count = int(log.lib.log_calls())
     keys = [log.lib.log_name(i).decode() for i in range(log.lib.log_names())]
-    return keys, log.array("log_ids", (count,)), log.array("log_grids", (count, old.GRIDS))
+    return keys, log.array("log_ids", (count,)), log.array("log_grids", (count, record_convolutions.GRIDS))
 
 
 def main(out, seed, seconds, rows=()):
@@ -154,7 +147,7 @@ def main(out, seed, seconds, rows=()):
                 torch.cuda.empty_cache()
     took = time.time() - start
     keys, ids, grids = take_grids(session)
-    ids, grids = ids[first:].reshape(-1, 3), grids[first:].reshape(-1, 3, old.GRIDS)
+    ids, grids = ids[first:].reshape(-1, 3), grids[first:].reshape(-1, 3, record_convolutions.GRIDS)
     # The key without what log_mark adds; the grid of the kernel that multiplies.
     bare = [key.rsplit("#", 2)[0] for key in keys]
     unique = sorted(set(bare))
@@ -162,7 +155,7 @@ def main(out, seed, seconds, rows=()):
     ids = np.array([number[key] for key in bare], np.int64)[ids]
     place = np.array([(kernels_of(key + "#1#0") or [(0, "")])[0][0] for key in unique])
     shown = np.array(["segment_k_on" in key for key in unique])
-    at = np.minimum(place[ids], old.GRIDS // 3 - 1)
+    at = np.minimum(place[ids], record_convolutions.GRIDS // 3 - 1)
     core = np.stack([np.take_along_axis(grids, (3 * at + i)[..., None], 2)[..., 0] for i in range(3)], -1)
     core[..., :2][~shown[ids]] = 0
     calls = np.array(calls, np.int32)
