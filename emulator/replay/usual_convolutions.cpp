@@ -86,33 +86,26 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
     return parts <= 1 ? ""
                       : " split=" + std::to_string(parts) + "x" + std::to_string(tile) + ":" + how;
   };
+  const auto tiles_cut = [&](const char* how) {
+    const std::int64_t tile = std::max(1, leaf.tile);
+    return split(std::min(leaf.parts, formats::divided_up(images * pixels, tile)), tile, how);
+  };
+  // Parts are stored in the result's numbers.
+  const bool is_in_place = gradient.type != formats::fp32;
   UsualPlan result{named("", gradient, leaf.fma),
                    leaf.fma ? "simt/fma.fp32" : tensor_core(gradient), leaf.agree};
+  using Form = ConvolutionForm;
   switch (leaf.form) {
-    case ConvolutionForm::chain: break;
-    case ConvolutionForm::lanes: result.plan += " split=32x1:round_robin:halves"; break;
-    case ConvolutionForm::images: result.plan += split(images, pixels, "ceil"); break;
-    case ConvolutionForm::segments:
-    case ConvolutionForm::segments_descending: {
-      const std::int64_t tile = std::max(1, leaf.tile);
-      const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
-      const bool descends = leaf.form == ConvolutionForm::segments_descending;
-      result.plan +=
-          split(parts, tile, descends ? "balanced_last:descending" : "balanced_last:adjacent_last");
+    case Form::chain: break;
+    case Form::lanes: result.plan += " split=32x1:round_robin:halves"; break;
+    case Form::images: result.plan += split(images, pixels, "ceil"); break;
+    case Form::segments: result.plan += tiles_cut("balanced_last:adjacent_last"); break;
+    case Form::segments_descending: result.plan += tiles_cut("balanced_last:descending"); break;
+    case Form::split: result.plan += tiles_cut("round_robin"); break;
+    case Form::split_in_place:
+      result.plan += tiles_cut(is_in_place ? "round_robin:in_place" : "round_robin");
       break;
-    }
-    case ConvolutionForm::split:
-    case ConvolutionForm::split_in_place:
-    case ConvolutionForm::split_last_first: {
-      const std::int64_t tile = std::max(1, leaf.tile);
-      const std::int64_t parts = std::min(leaf.parts, formats::divided_up(images * pixels, tile));
-      const bool last_first = leaf.form == ConvolutionForm::split_last_first;
-      result.plan += split(parts, tile, last_first ? "round_robin:last_first" : "round_robin");
-      // Parts are stored in the result's numbers.
-      if (leaf.form == ConvolutionForm::split_in_place && gradient.type != formats::fp32)
-        result.plan += ":in_place";
-      break;
-    }
+    case Form::split_last_first: result.plan += tiles_cut("round_robin:last_first"); break;
     default: return std::nullopt;
   }
   result.plan += stored_in(gradient);
