@@ -37,44 +37,46 @@ void append(KRanges& to, const KRanges& ranges) {
 
 }  // namespace
 
+std::vector<std::int64_t> lengths_of_parts(const Partition& partition, std::int64_t length) {
+  if (partition.whole()) return {length};
+  const std::int64_t tile = std::max<std::int64_t>(1, partition.tile);
+  const std::int64_t tiles = (length + tile - 1) / tile;
+  std::vector<std::int64_t> lengths;
+  if (partition.division == Division::ceil) {
+    const std::int64_t each = (tiles + partition.parts - 1) / partition.parts * tile;
+    for (std::int64_t begin = 0; begin < length; begin += each)
+      lengths.push_back(std::min(each, length - begin));
+    return lengths;
+  }
+  const std::int64_t parts =
+      std::min<std::int64_t>(partition.parts, std::max<std::int64_t>(1, tiles));
+  const bool last = partition.division == Division::balanced_last;
+  // Of tiles that go round the one that may be incomplete is not in the last part.
+  const std::int64_t incomplete =
+      partition.division == Division::round_robin && tiles > 0 ? (tiles - 1) % parts : parts - 1;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t place = last ? parts - 1 - part : part;
+    const std::int64_t own = tiles / parts + (place < tiles % parts ? 1 : 0);
+    lengths.push_back(own * tile - (part == incomplete ? tiles * tile - length : 0));
+  }
+  return lengths;
+}
+
 std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges) {
   if (partition.whole()) return {ranges};
   std::int64_t length = 0;
   for (const KRange& range : ranges) length += range.length();
+  if (partition.division != Division::round_robin)
+    return cut(ranges, lengths_of_parts(partition, length));
   const std::int64_t tile = std::max<std::int64_t>(1, partition.tile);
   const std::int64_t tiles = (length + tile - 1) / tile;
   const std::int64_t parts =
       std::min<std::int64_t>(partition.parts, std::max<std::int64_t>(1, tiles));
-  std::vector<std::int64_t> lengths;
-  std::vector<KRanges> result;
-  switch (partition.division) {
-    case Division::ceil: {
-      const std::int64_t each = (tiles + partition.parts - 1) / partition.parts * tile;
-      for (std::int64_t begin = 0; begin < length; begin += each)
-        lengths.push_back(std::min(each, length - begin));
-      return cut(ranges, lengths);
-    }
-    case Division::balanced:
-    case Division::balanced_last: {
-      const bool last = partition.division == Division::balanced_last;
-      std::int64_t begin = 0;
-      for (std::int64_t part = 0; part < parts; ++part) {
-        const std::int64_t place = last ? parts - 1 - part : part;
-        const std::int64_t each = (tiles / parts + (place < tiles % parts ? 1 : 0)) * tile;
-        lengths.push_back(std::min(each, length - begin));
-        begin += lengths.back();
-      }
-      return cut(ranges, lengths);
-    }
-    case Division::round_robin: {
-      lengths.assign(static_cast<std::size_t>(tiles), tile);
-      result.resize(static_cast<std::size_t>(parts));
-      const std::vector<KRanges> tiles_of_k = cut(ranges, lengths);
-      for (std::size_t t = 0; t < tiles_of_k.size(); ++t)
-        append(result[t % static_cast<std::size_t>(parts)], tiles_of_k[t]);
-      return result;
-    }
-  }
+  std::vector<KRanges> result(static_cast<std::size_t>(parts));
+  const std::vector<KRanges> tiles_of_k =
+      cut(ranges, std::vector<std::int64_t>(static_cast<std::size_t>(tiles), tile));
+  for (std::size_t t = 0; t < tiles_of_k.size(); ++t)
+    append(result[t % static_cast<std::size_t>(parts)], tiles_of_k[t]);
   return result;
 }
 

@@ -314,4 +314,7 @@ using KRanges = std::vector<KRange>;
 /// left out.
 std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges);
 
+/// The number of k's of each of those accumulators, of that many k's in all.
+std::vector<std::int64_t> lengths_of_parts(const Partition& partition, std::int64_t length);
+
 }  // namespace guardbit::emulator

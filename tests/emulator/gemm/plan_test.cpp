@@ -104,11 +104,13 @@ TEST_CASE("K is partitioned as the division says") {
   Random random(72);
   for (int i = 0; i < 2000; ++i) {
     Partition p{random.between(2, 40), random.between(1, 40),
-                static_cast<Division>(random.below(3))};
+                static_cast<Division>(random.below(4))};
     const std::int64_t first = random.between(1, 300), second = random.between(0, 300);
     std::vector<bool> seen(1000);
+    std::vector<std::int64_t> lengths;
     std::int64_t count = 0;
     for (const KRanges& part : divide(p, {{0, first}, {600, 600 + second}})) {
+      const std::int64_t before = count;
       std::int64_t last = -1;
       for (const KRange& range : part) {
         for (std::int64_t x = range.begin; x < range.end; ++x, ++count) {
@@ -118,8 +120,10 @@ TEST_CASE("K is partitioned as the division says") {
           last = x;
         }
       }
+      lengths.push_back(count - before);
     }
     REQUIRE(count == first + second);
+    CHECK(lengths_of_parts(p, first + second) == lengths);
   }
 }
 

@@ -97,6 +97,18 @@ std::optional<AskedCall> call_of(const GemmInput& input) {
   return asked;
 }
 
+std::string sizes_text(const emulator::atlas::StridedCall& call, std::string_view varied) {
+  const auto size = [&](char name, std::int64_t value) {
+    return varied.find(name) == std::string_view::npos ? std::to_string(value)
+                                                       : std::string(1, name);
+  };
+  return call.op + ' ' + (call.batch != 1 ? std::to_string(call.batch) + " x " : "") +
+         size('m', call.m) + " x " + size('n', call.n) + " x " + size('k', call.k) + ", " +
+         call.numbers;
+}
+
+std::string scope_line() { return "for    " + AskedCall{}.like + ": " + describe(scope) + '\n'; }
+
 nlohmann::ordered_json scope_json() {
   return {{"library", scope.library},     {"arch", scope.arch},
           {"framework", scope.framework}, {"driver", scope.driver},
@@ -125,13 +137,10 @@ nlohmann::ordered_json to_json(const CallPlan& plan) {
 void print(std::ostream& out, const CallPlan& plan) {
   const auto& [call, answer] = plan;
   const bool is_known = answer.known != Known::unknown;
-  out << call.op << ' ';
-  if (call.batch != 1) out << call.batch << " x ";
-  out << call.m << " x " << call.n << " x " << call.k << ", " << call.numbers << '\n'
+  out << sizes_text(call) << '\n'
       << "plan   " << (is_known ? emulator::to_text(answer.plan) : "none") << '\n'
       << "known  " << formats::word_of(answer.known) << ": " << answer.why << '\n';
-  if (answer.known != Known::recorded)
-    out << "for    " << AskedCall{}.like << ": " << describe(scope) << '\n';
+  if (answer.known != Known::recorded) out << scope_line();
 }
 
 }  // namespace guardbit::tools

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "emulator/gemm/atlas/atlas.hpp"
 #include "tools/products/gemm_input.hpp"
@@ -37,6 +38,10 @@ CallPlan plan_of_call(const AskedCall& asked);
 /// atlas holds no such calls (8-bit formats, C, scales, sparse A).
 std::optional<AskedCall> call_of(const GemmInput& input);
 
+/// "bmm 3 x 25 x 40 x 25, fp32" with the letters of those sizes that vary in their places.
+std::string sizes_text(const emulator::atlas::StridedCall& call, std::string_view varied = {});
+/// The line that says for what the atlas holds.
+std::string scope_line();
 /// A call without its strides.
 nlohmann::ordered_json sizes_json(const emulator::atlas::StridedCall& call);
 /// For what the atlas holds.

@@ -25,8 +25,8 @@ constexpr std::size_t most_cells = 250'000;
 /// Accumulators that get any of K: those of the lanes in each part of the split.
 std::int64_t partial_sums(const emulator::GemmPlan& plan, std::int64_t k) {
   std::size_t sums = 0;
-  for (const emulator::KRanges& part : divide(plan.split, {{0, k}}))
-    sums += divide(plan.slices, part).size();
+  for (const std::int64_t part : lengths_of_parts(plan.split, k))
+    sums += lengths_of_parts(plan.slices, part).size();
   return static_cast<std::int64_t>(sums);
 }
 
@@ -58,14 +58,7 @@ nlohmann::ordered_json range_json(const SizeRange& range) {
 }
 
 std::string title_of(const PlanMap& map) {
-  const auto size = [&](char name, std::int64_t value) {
-    const bool is_varied = name == map.down.name || name == map.across.name;
-    return is_varied ? std::string(1, name) : std::to_string(value);
-  };
-  std::string title = map.call.op + ' ';
-  if (map.call.batch != 1) title += std::to_string(map.call.batch) + " x ";
-  return title + size('m', map.call.m) + " x " + size('n', map.call.n) + " x " +
-         size('k', map.call.k) + ", " + map.call.numbers + ", " + map.layout;
+  return sizes_text(map.call, std::string{map.down.name, map.across.name}) + ", " + map.layout;
 }
 
 const Columns<MappedPlan>& plan_columns() {
@@ -164,7 +157,7 @@ void print(std::ostream& out, const PlanMap& map) {
       << calls << " calls, " << known_plans(map) << " plans; one chain in "
       << fixed(100 * share(chains, calls), 1) << " %, told by a rule in "
       << fixed(100 * share(map.rules, calls), 1) << " %\n"
-      << "for    " << AskedCall{}.like << ": " << describe(emulator::atlas::scope) << '\n';
+      << scope_line();
 }
 
 Drawing plan_map_picture(const PlanMap& map, double width, double height) {

@@ -144,15 +144,8 @@ nlohmann::ordered_json to_json(const PlanRuns& runs) {
 }
 
 void print(std::ostream& out, const PlanRuns& runs) {
-  const StridedCall& call = runs.call;
-  const auto size = [&](char name, std::int64_t value) {
-    return name == runs.varied ? std::string(1, name) : std::to_string(value);
-  };
-  out << call.op << ' ';
-  if (call.batch != 1) out << call.batch << " x ";
-  out << size('m', call.m) << " x " << size('n', call.n) << " x " << size('k', call.k) << ", "
-      << call.numbers << ", " << runs.varied << " = " << runs.runs.front().first << " to "
-      << runs.runs.back().last;
+  out << sizes_text(runs.call, std::string(1, runs.varied)) << ", " << runs.varied << " = "
+      << runs.runs.front().first << " to " << runs.runs.back().last;
   if (runs.step != 1) out << " in steps of " << runs.step;
   out << "\n\n";
   run_columns().table(runs.runs).print(out);
@@ -160,7 +153,7 @@ void print(std::ostream& out, const PlanRuns& runs) {
   if (runs.varied != 'k')
     out << "; a " << (runs.varied == 'm' ? "row" : "column")
         << " of D has the same bits where the plan is the same";
-  out << ".\nfor    " << AskedCall{}.like << ": " << describe(emulator::atlas::scope) << '\n';
+  out << ".\n" << scope_line();
 }
 
 }  // namespace guardbit::tools
