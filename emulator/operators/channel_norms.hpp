@@ -49,16 +49,12 @@ ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, c
                                                        const Tensor* mean, const Tensor* reciprocal,
                                                        const BatchNormArguments& arguments,
                                                        bool needs_sums);
-/// cuDNN's, as fitted to what it gave. `pixels` is how many a lane takes of a block's, where
-/// channels lie together: no rule for it is known.
-ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
-                                   std::int64_t pixels);
+/// cuDNN's, as fitted to what it gave.
+ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments);
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
-                                                const Tensor& weight, std::int64_t pixels);
+                                                const Tensor& weight);
 /// Do channels lie together?
 bool is_channels_last(const Tensor& input);
-/// Does cuDNN's result depend on `pixels`?
-bool takes_pixels_together(const Tensor& input);
 
 }  // namespace guardbit::emulator::operators

@@ -42,6 +42,10 @@ std::string words_of_threads(std::size_t vector) {
   return vector == 1 ? "512 threads a channel" : "512 threads a channel, elements in pairs";
 }
 
+std::string words_of_pixels(std::size_t pixels) {
+  return "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each";
+}
+
 /// 32 lanes: those of a warp in pairs, then the even and the odd warps in order.
 float lane_sum(std::span<const float> lanes) {
   float even = 0, odd = 0;
@@ -51,6 +55,24 @@ float lane_sum(std::span<const float> lanes) {
     sum = w < 2 ? pair : sum + pair;
   }
   return even + odd;
+}
+
+/// Where channels lie together: how many pixels each of a block's 32 lanes takes, by the names of
+/// cuDNN's kernels.
+std::size_t pixels_of_moments(const Tensor& input) { return input.type == formats::fp32 ? 2 : 5; }
+constexpr std::size_t pixels_of_gradients = 3;
+
+/// A block has up to 64 channels. As many blocks as are on the GPU at once keep all pixels; of more
+/// pixels a kernel reads some again, in an order that is not known.
+void require_all_kept(const ChannelLayout& layout, std::size_t pixels) {
+  constexpr std::size_t channels_of_block = 64, most_blocks = 264;
+  const auto blocks = [](auto count, std::size_t each) {
+    return (static_cast<std::size_t>(count) + each - 1) / each;
+  };
+  if (blocks(layout.per_channel(), warp_lanes * pixels) *
+          blocks(layout.channels, channels_of_block) >
+      most_blocks)
+    throw UnknownShape{"cuDNN's batch_norm of more pixels than its blocks keep"};
 }
 
 /// Blocks of 32 lanes, each with so many pixels.
@@ -87,13 +109,14 @@ PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixel
       seen[p] += 1;
       const float delta = own[i] - means[p];
       means[p] = std::fma(delta, 1.0F / seen[p], means[p]);
-      squares[p] = std::fma(delta, own[i] - means[p], squares[p]);
+      const float square = delta * (own[i] - means[p]);
+      squares[p] += square;
     }
     for (std::size_t p = 0; p < warp_lanes; ++p) first[p] = means[p] * seen[p];
     const auto count = static_cast<float>(own.size());
-    const float sum = lane_sum(first), mean = sum * (1.0F / count);
+    const float sum = lane_sum(first);
     for (std::size_t p = 0; p < warp_lanes; ++p) {
-      const float delta = mean - means[p];
+      const float delta = std::fma(sum, 1.0F / count, -means[p]);
       squares[p] = std::fma(delta * delta, seen[p], squares[p]);
     }
     firsts.push_back(sum);
@@ -103,7 +126,7 @@ PixelMoments moments_of_pixels(std::span<const float> channel, std::size_t pixel
   const float share = 1.0F / static_cast<float>(channel.size());
   const float mean = sum_over_blocks(firsts) * share;
   for (std::size_t b = 0; b < seconds.size(); ++b) {
-    const float delta = mean - firsts[b] * (1.0F / counts[b]);
+    const float delta = std::fma(-firsts[b], 1.0F / counts[b], mean);
     seconds[b] = std::fma(delta * delta, counts[b], seconds[b]);
   }
   const float squares = sum_over_blocks(seconds);
@@ -151,12 +174,12 @@ void require_known(const ChannelLayout& layout) {
 }  // namespace
 
 bool is_channels_last(const Tensor& input) { return ChannelLayout(input).is_channels_last; }
-bool takes_pixels_together(const Tensor& input) { return layout_for_cudnn(input).is_channels_last; }
 
-ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments,
-                                   std::int64_t pixels) {
+ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments& arguments) {
   const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
+  const std::size_t pixels = pixels_of_moments(input);
+  if (layout.is_channels_last && arguments.is_training) require_all_kept(layout, pixels);
   const NumberView numbers(input);
   const std::vector<float> weights = numbers_of(*arguments.weight);
   const std::vector<float> biases = numbers_of(*arguments.bias);
@@ -178,8 +201,7 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
         x = layout.is_channels_last ? std::fma(x, scale, std::fma(-mean, scale, bias))
                                     : std::fma(weight * (x - mean), root, bias);
     } else if (layout.is_channels_last) {
-      const auto [mean, root, square_sum] =
-          moments_of_pixels(channel, static_cast<std::size_t>(pixels), epsilon);
+      const auto [mean, root, square_sum] = moments_of_pixels(channel, pixels, epsilon);
       squares[c] = square_sum;
       means[c] = mean;
       reciprocals[c] = root;
@@ -210,7 +232,7 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
                         tensor_of_numbers(formats::fp32, of_channels, reciprocals),
                         !arguments.is_training ? "running statistics"
                         : layout.is_channels_last
-                            ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+                            ? words_of_pixels(pixels)
                             : words_of_threads(vector_of(input, layout)) + ", two passes"};
   if (!arguments.is_training || arguments.running_mean == nullptr ||
       arguments.running_variance == nullptr)
@@ -234,7 +256,7 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
 
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
-                                                const Tensor& weight, std::int64_t pixels) {
+                                                const Tensor& weight) {
   const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
   constexpr std::int64_t most_elements = 8192;
@@ -242,6 +264,7 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
       layout.per_channel() > most_elements)
     throw UnknownShape{
         "cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
+  if (layout.is_channels_last) require_all_kept(layout, pixels_of_gradients);
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
   const std::vector<float> weights = numbers_of(weight);
@@ -253,8 +276,7 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
     const std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
     const float root = reciprocals[c], scale = weights[c] * root;
     if (layout.is_channels_last) {
-      const auto [sum, products] =
-          gradients_of_pixels(own, channel, means[c], static_cast<std::size_t>(pixels));
+      const auto [sum, products] = gradients_of_pixels(own, channel, means[c], pixels_of_gradients);
       of_bias[c] = sum;
       of_weight[c] = products * root;
       const float slope = (of_weight[c] * root) * share, of_mean = sum * share;
@@ -270,10 +292,17 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
                                       return std::fma(own[i], channel[i] - means[c], sum);
                                     })) *
           root;
-      const float slope = ((of_weight[c] * root) * share) * scale;
-      const float shift = (of_bias[c] * share) * scale;
-      for (std::size_t i = 0; i < own.size(); ++i)
-        own[i] = std::fma(-slope, channel[i] - means[c], std::fma(scale, own[i], -shift));
+      const float of_mean = of_bias[c] * share, factor = (of_weight[c] * root) * share;
+      const float slope = factor * scale, shift = of_mean * scale;
+      const float constant = scale * std::fma(factor, means[c], -of_mean);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (vector == 1) {
+          own[i] = std::fma(-slope, channel[i] - means[c], std::fma(scale, own[i], -shift));
+        } else {
+          const float product = slope * channel[i];
+          own[i] = std::fma(scale, own[i], -product) + constant;
+        }
+      }
     }
     layout.store(own, static_cast<std::int64_t>(c), results);
   }
@@ -282,7 +311,7 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
           tensor_of_numbers(formats::fp32, of_channels, of_weight),
           tensor_of_numbers(formats::fp32, of_channels, of_bias),
           layout.is_channels_last
-              ? "blocks of 32 lanes with " + std::to_string(pixels) + " pixels each"
+              ? words_of_pixels(pixels_of_gradients)
               : words_of_threads(vector_of(input, layout)) + ", neighbours first"};
 }
 

@@ -141,71 +141,24 @@ Answer batch_norm_gradients(const Call& call, Context&) {
                    std::move(all.plan));
 }
 
-/// Is every computed result from `first` to `last` the recorded one?
-bool are_recorded(const Answer& answer, const std::vector<const Tensor*>& recorded,
-                  std::size_t first, std::size_t last) {
-  for (std::size_t i = first; i <= last; ++i) {
-    if (i >= recorded.size() || i >= answer.results.size() || !answer.results[i]) return false;
-    if (answer.results[i]->bytes.size() != recorded[i]->bytes.size() ||
-        !std::ranges::equal(answer.results[i]->bytes, recorded[i]->bytes))
-      return false;
-  }
-  return true;
-}
-
-/// Are the arguments that the call changes what the recording says of them, where it does?
-bool are_written(const Answer& answer, const Call& call) {
-  return std::ranges::all_of(answer.also_changed, [&](const auto& changed) {
-    const Tensor* written = call.written_tensor(changed.first);
-    return written == nullptr || std::ranges::equal(changed.second.bytes, written->bytes);
-  });
-}
-
-/// Tries how many pixels a lane takes until the recorded moments or sums, results 1 and 2, come
-/// out. The number is free where channels lie together; the result is then explained, not
-/// predicted.
-template <class Compute>
-Answer with_pixels(const Call& call, const Context& context, bool is_free, const Compute& compute) {
-  if (!is_free) return compute(1);
-  constexpr std::string_view unknown =
-      "how many pixels a block of cuDNN's kernel takes is not known";
-  if (!context.has_results) return unmodelled(std::string(unknown));
-  const std::vector<const Tensor*> recorded = tensors_of(call.out);
-  constexpr std::int64_t most_pixels = 64;
-  for (std::int64_t pixels = 1; pixels <= most_pixels; ++pixels) {
-    Answer answer = compute(pixels);
-    answer.is_predicted = false;
-    if (are_recorded(answer, recorded, 1, 2) && are_written(answer, call)) return answer;
-  }
-  return unmodelled(std::string(unknown));
-}
-
-Answer cudnn_batch_norm(const Call& call, Context& context) {
+Answer cudnn_batch_norm(const Call& call, Context&) {
   const Tensor& input = floating(call.tensor(0, "input"));
   const ops::BatchNormArguments arguments = batch_norm_arguments(call);
   if (arguments.weight == nullptr || arguments.bias == nullptr)
     return unmodelled("cuDNN's batch_norm without a weight or bias");
-  const bool is_free = arguments.is_training && ops::takes_pixels_together(input);
-  return with_pixels(call, context, is_free, [&](std::int64_t pixels) {
-    ops::ChannelNormResult all = ops::cudnn_batch_norm(input, arguments, pixels);
-    Tensor reserve = ops::tensor_of_bytes(formats::uint8, {0}, {1}, {});
-    std::vector<std::optional<Tensor>> results = {all.output, all.mean, all.reciprocal,
-                                                  std::move(reserve)};
-    return normalised(std::move(all), std::move(results));
-  });
+  ops::ChannelNormResult all = ops::cudnn_batch_norm(input, arguments);
+  Tensor reserve = ops::tensor_of_bytes(formats::uint8, {0}, {1}, {});
+  std::vector<std::optional<Tensor>> results = {all.output, all.mean, all.reciprocal,
+                                                std::move(reserve)};
+  return normalised(std::move(all), std::move(results));
 }
-Answer cudnn_batch_norm_gradients(const Call& call, Context& context) {
+Answer cudnn_batch_norm_gradients(const Call& call, Context&) {
   const Tensor& input = floating(call.tensor(0, "input"));
-  return with_pixels(call, context, ops::takes_pixels_together(input), [&](std::int64_t pixels) {
-    ops::ChannelNormGradients all = ops::cudnn_batch_norm_gradients(
-        floating(call.tensor(1, "grad_output")), input, call.tensor(5, "save_mean"),
-        call.tensor(6, "save_var"), call.tensor(2, "weight"), pixels);
-    Answer answer = computed({std::move(all.input), std::move(all.weight), std::move(all.bias)},
-                             std::move(all.plan));
-    // One of some thousand elements of the input's gradient differs by a unit, for no known reason.
-    if (input.type != formats::fp32) answer.agree = 0;
-    return answer;
-  });
+  ops::ChannelNormGradients all = ops::cudnn_batch_norm_gradients(
+      floating(call.tensor(1, "grad_output")), input, call.tensor(5, "save_mean"),
+      call.tensor(6, "save_var"), call.tensor(2, "weight"));
+  return computed({std::move(all.input), std::move(all.weight), std::move(all.bias)},
+                  std::move(all.plan));
 }
 
 Answer weight_norm(const Call& call, Context&) {

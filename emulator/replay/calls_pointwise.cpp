@@ -317,6 +317,12 @@ Answer elu(const Call& call, Context& context) {
       call, context, "elu",
       {parameter(call, 1, "alpha", 1) * scale, scale, parameter(call, 3, "input_scale", 1)});
 }
+/// PyTorch calls elu for it.
+Answer celu(const Call& call, Context& context) {
+  const double alpha = call.number(1, "alpha", 1);
+  return with_parameters(call, context, "elu",
+                         {static_cast<float>(alpha), 1.0F, static_cast<float>(1 / alpha)});
+}
 Answer leaky_relu(const Call& call, Context& context) {
   return with_parameters(call, context, "leaky_relu", {parameter(call, 1, "negative_slope", 0.01)});
 }
@@ -448,6 +454,7 @@ constexpr std::array others = {
     Named{"gelu", gelu},
     Named{"softplus", softplus},
     Named{"elu", elu},
+    Named{"celu", celu},
     Named{"leaky_relu", leaky_relu},
     Named{"hardtanh", hardtanh},
     Named{"threshold", threshold},

@@ -51,13 +51,27 @@ Answer judged(const Call& call, Context& context, const GemmCapture& capture, st
   return answer_of(verdict_of_product(product, context), recorded_result(call));
 }
 
+/// Of so many bytes the largest power of two that divides them, up to the 16 that a kernel reads at
+/// once.
+std::int64_t alignment_of(std::int64_t bytes) {
+  constexpr std::int64_t most = 16;
+  return bytes == 0 ? most : std::min(most, bytes & -bytes);
+}
+
+/// Does an operand begin at a multiple of 16 bytes, or of as many as its rows are apart?
+bool is_aligned(const Tensor& tensor) {
+  const std::int64_t bytes = tensor.element_bytes();
+  std::int64_t between = 0;
+  for (const std::int64_t step : tensor.stride)
+    if (step != 1) between |= step * bytes;
+  return alignment_of(tensor.offset * bytes) >= alignment_of(between);
+}
+
 /// The call as the atlas knows it; nothing where it does not: other operators and formats, operands
-/// that do not begin at multiples of 16 bytes, strides for which PyTorch copies first.
+/// that begin at places that their rows do not, strides for which PyTorch copies first.
 std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a, const Tensor& b,
                                            const GemmCapture& capture) {
-  constexpr std::int64_t alignment = 16;
-  for (const Tensor* tensor : {&a, &b})
-    if (tensor->offset * tensor->element_bytes() % alignment != 0) return std::nullopt;
+  if (!is_aligned(a) || !is_aligned(b)) return std::nullopt;
   const bool is_fp32 = a.type == formats::fp32;
   const std::string numbers = !is_fp32 ? formats::name_of(a.type) : capture.tf32 ? "tf32" : "fp32";
   const GemmProblem& x = capture.problem;

@@ -38,11 +38,13 @@ std::optional<GemmPlan> usual(const GemmCapture& capture) {
 
 /// By a rule of the atlas, or as the recorded calls most like it, which is a guess; else what such
 /// calls usually get, another guess. Nothing where K could be walked in several ways.
-std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture& capture) {
+std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture& capture,
+                                      const Context& context) {
   if (call.orders.size() != 1 || call.is_usual_alone) return std::nullopt;
   std::optional<GemmPlan> plan;
   atlas::Answer answer;
-  if (call.asked) answer = atlas::plan_of(*call.asked);
+  // The atlas holds for PyTorch's default workspace.
+  if (call.asked && context.flag("usual_workspace", true)) answer = atlas::plan_of(*call.asked);
   if (answer.known != atlas::Known::unknown) {
     plan = std::move(answer.plan);
   } else {
@@ -80,7 +82,7 @@ ProductVerdict computed_product(const ProductCall& call, const Context& context)
     if (capture.problem.k() == 0) return {Status::unmodelled, "a K of 0", false, 0};
     std::optional<ChosenPlan> chosen = planned_by_the_book(call, context);
     if (!chosen) chosen = by_the_kind(call);
-    if (!chosen) chosen = by_the_call(call, capture);
+    if (!chosen) chosen = by_the_call(call, capture, context);
     if (chosen) {
       const bool is_first = chosen->order == &call.orders.front();
       return executed(*chosen, is_first ? capture : chosen->order->capture(), context);

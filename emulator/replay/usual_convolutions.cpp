@@ -50,13 +50,54 @@ std::string blocks_of(const ConvolutionLeaf& leaf, std::int64_t channels,
   return channels % padded_channels == 0 ? plain : "channels innermost, padded to 16";
 }
 
+/// The instruction, and how it takes its operands.
+std::string unit_of(const ConvolutionLeaf& leaf, const Tensor& result) {
+  using atlas::TensorCoreInput;
+  if (leaf.fma) return "simt/fma.fp32";
+  std::string unit = tensor_core(result);
+  if (leaf.input == TensorCoreInput::to_nearest) unit += " input=rna";
+  if (leaf.input == TensorCoreInput::truncated) unit += " input=rz";
+  return unit;
+}
+
+std::string split_text(std::int64_t parts, std::int64_t tile, std::string_view how) {
+  if (parts <= 1) return "";
+  return " split=" + std::to_string(parts) + "x" + std::to_string(tile) + ":" + std::string(how);
+}
+
+/// Of tiles of K an incomplete one comes first.
+std::string residue_text(const ConvolutionLeaf& leaf, std::int64_t depth) {
+  if (leaf.tile == 0 || depth % leaf.tile == 0) return "";
+  return " residue_first=" + std::to_string(leaf.tile);
+}
+
+/// Runs of K of a multiple of 16 bytes; or of 128, a line of the cache, where these divide K and a
+/// row or column of an operand is contiguous.
+std::string runs_text(const ConvolutionLeaf& leaf, std::int64_t depth, bool contiguous,
+                      const Tensor& result) {
+  using namespace formats;
+  const std::int64_t vector = result.type == fp32 ? 4 : 8, line = 8 * vector;
+  const std::int64_t each =
+      rounded_up(divided_up(depth, leaf.parts), contiguous && depth % line == 0 ? line : vector);
+  const std::string sums =
+      leaf.form == ConvolutionForm::reduced_in_16_bits ? ":" + name_of(result.type) : "";
+  return split_text(divided_up(depth, each), each, "ceil" + sums) + residue_text(leaf, depth);
+}
+
+bool is_reduced(const ConvolutionLeaf& leaf) {
+  return leaf.form == ConvolutionForm::reduced || leaf.form == ConvolutionForm::reduced_in_16_bits;
+}
+
 UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& output) {
-  UsualPlan result{"", leaf.fma ? "simt/fma.fp32" : tensor_core(output), leaf.agree};
+  UsualPlan result{"", unit_of(leaf, output), leaf.agree};
+  const std::int64_t channels = x.weight.shape[1];
+  if (leaf.form == ConvolutionForm::innermost) result.plan += residue_text(leaf, channels);
+  if (is_reduced(leaf)) result.plan += runs_text(leaf, channels, true, output);
   if (leaf.form == ConvolutionForm::outermost) result.plan += " conv=crs";
   if (leaf.form == ConvolutionForm::loads)
     result.plan += output.type == formats::fp32 ? " loads=4x4:2" : " loads=4x8:4";
   if (leaf.form == ConvolutionForm::blocks && x.weight.shape[2] > 1)
-    result.order = blocks_of(leaf, x.weight.shape[1], "");
+    result.order = blocks_of(leaf, channels, "");
   result.order = named(result.order, output, leaf.fma);
   result.plan += ending_of(x, output);
   return result;
@@ -66,10 +107,14 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
                   const Tensor& data) {
   const std::string plain = "channels innermost";
   const std::int64_t places = x.weight.shape[2] * x.weight.shape[3], channels = maps.shape[1];
-  UsualPlan result{plain, leaf.fma ? "simt/fma.fp32" : tensor_core(data), leaf.agree};
+  UsualPlan result{plain, unit_of(leaf, data), leaf.agree};
+  if (leaf.form == ConvolutionForm::innermost) result.plan += residue_text(leaf, channels);
+  if (is_reduced(leaf)) {
+    const bool is_one_image = data.shape[0] == 1 && !operators::is_channels_last(x.input);
+    result.plan += runs_text(leaf, channels, !is_one_image, data);
+  }
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
-  if (leaf.form == ConvolutionForm::per_place && places > 1)
-    result.plan += " split=" + std::to_string(places) + "x" + std::to_string(channels) + ":ceil";
+  if (leaf.form == ConvolutionForm::per_place) result.plan += split_text(places, channels, "ceil");
   const bool descends = leaf.form == ConvolutionForm::blocks_descending;
   if ((descends || leaf.form == ConvolutionForm::blocks) && places > 1)
     result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
@@ -82,23 +127,24 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
 std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& maps,
                                     const Tensor& gradient) {
   const std::int64_t images = maps.shape[0], pixels = maps.shape[2] * maps.shape[3];
-  const auto split = [](std::int64_t parts, std::int64_t tile, const char* how) {
-    return parts <= 1 ? ""
-                      : " split=" + std::to_string(parts) + "x" + std::to_string(tile) + ":" + how;
-  };
   const auto tiles_cut = [&](const char* how) {
     const std::int64_t tile = std::max(1, leaf.tile);
-    return split(std::min(leaf.parts, formats::divided_up(images * pixels, tile)), tile, how);
+    return split_text(std::min(leaf.parts, formats::divided_up(images * pixels, tile)), tile, how);
   };
   // Parts are stored in the result's numbers.
   const bool is_in_place = gradient.type != formats::fp32;
-  UsualPlan result{named("", gradient, leaf.fma),
-                   leaf.fma ? "simt/fma.fp32" : tensor_core(gradient), leaf.agree};
+  UsualPlan result{named("", gradient, leaf.fma), unit_of(leaf, gradient), leaf.agree};
   using Form = ConvolutionForm;
   switch (leaf.form) {
-    case Form::chain: break;
+    case Form::chain: result.plan += residue_text(leaf, images * pixels); break;
     case Form::lanes: result.plan += " split=32x1:round_robin:halves"; break;
-    case Form::images: result.plan += split(images, pixels, "ceil"); break;
+    case Form::images:
+      result.plan += split_text(images, pixels, "ceil") + residue_text(leaf, pixels);
+      break;
+    case Form::reduced:
+    case Form::reduced_in_16_bits:
+      result.plan += runs_text(leaf, images * pixels, false, gradient);
+      break;
     case Form::segments: result.plan += tiles_cut("balanced_last:adjacent_last"); break;
     case Form::segments_descending: result.plan += tiles_cut("balanced_last:descending"); break;
     case Form::split: result.plan += tiles_cut("round_robin"); break;

@@ -28,8 +28,6 @@ RECORDED = {
     "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
     "qwen3_0.6b": "qwen3.py 0.6B", "qwen3_4b": "qwen3.py 4B",
 }
-# Some of their products have another plan than the atlas says; of cnn_fp16 the gradient of a batch norm has other bits.
-WITHOUT_PLANS = {"cnn_fp16", "lstm_fp16", "lstm_bf16"}
 NEEDS = {"generate.py": "transformers", "qwen3.py": "transformers", "vit.py": "torchvision"}
 
 
@@ -54,7 +52,7 @@ def test_a_program_prints_what_the_h200_printed():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(set(RECORDED) - WITHOUT_PLANS - {"mlp_bf16"}))
+@pytest.mark.parametrize("name", sorted(set(RECORDED) - {"mlp_bf16"}))
 def test_programs_print_what_the_h200_printed(name):
     check(name)
 

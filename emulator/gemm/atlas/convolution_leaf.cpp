@@ -87,6 +87,7 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   leaf.fma = label.kind % 2 == 1;
   leaf.tile = label.tile;
   leaf.parts = std::max<std::int64_t>(1, label.rule);
+  leaf.input = static_cast<TensorCoreInput>(label.columns / 8);
   leaf.agree = label.agree;
   return leaf;
 }

@@ -59,14 +59,24 @@ enum class ConvolutionForm : std::uint8_t {
   /// pairs from the last one on, or in descending order
   segments,
   segments_descending,
+  /// runs of K whose sums a second kernel adds, as cuBLAS cuts them
+  reduced,
+  /// the same; each sum is rounded to the result's numbers first
+  reduced_in_16_bits,
 };
+
+/// How FP32 operands become TF32: as the unit reads what is stored; rounded to the nearest, ties
+/// away from zero, by the kernel that changes their layout; or cut off.
+enum class TensorCoreInput : std::uint8_t { as_stored, to_nearest, truncated };
 
 struct ConvolutionLeaf {
   ConvolutionForm form = ConvolutionForm::unknown;
   /// multiply-adds in FP32 of CUDA cores, not tensor cores
   bool fma = false;
-  /// channels of a block, or elements of a tile of K
+  /// channels of a block, or elements of a tile of K; where one chain or each image's is walked in
+  /// tiles, or K is cut in runs, an incomplete tile comes first
   int tile = 0;
+  TensorCoreInput input = TensorCoreInput::as_stored;
   std::int64_t parts = 1;
   /// Of 1000 recorded calls of the leaf at least so many agree; of few calls less is said.
   int agree = 0;

@@ -155,7 +155,7 @@ ForwardKernel cudnn_forward(const Problem& x, bool gives_log_sums) {
                                                : 16,
                    .key_tile = is_one_query && is_short ? 64 : 128,
                    .key_warps = is_one_query && !is_short ? 4 : 1,
-                   .scores = Scores::before_maximum,
+                   .scores = is_one_query ? Scores::twice_before_maximum : Scores::before_maximum,
                    .row_sum = RowSum::fresh,
                    .log_sum = LogSum::fused_ln2,
                    .flushes_exponentials = true,

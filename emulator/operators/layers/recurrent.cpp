@@ -72,13 +72,16 @@ LstmCell lstm_cell(const GateSums& sums, const Tensor& cell) {
   const std::size_t size = size_of(cell, sums.input, 4);
   const Sums of(sums);
   const NumberView before(cell);
+  // One of the two products is rounded, in 16 bits another one.
+  const bool is_single = cell.type == formats::fp32;
   std::vector<float> hidden(before.size()), after(before.size()), gates(before.size() * 4);
   for (std::size_t at = 0; at < before.size(); ++at) {
     const std::size_t row = at / size, i = at % size;
     const float enter = logistic_of(of.all(row, i)), keep = logistic_of(of.all(row, size + i));
     const float candidate = tanh_of(of.all(row, 2 * size + i));
     const float leave = logistic_of(of.all(row, 3 * size + i));
-    after[at] = std::fma(keep, before[at], enter * candidate);
+    after[at] = is_single ? std::fma(keep, before[at], enter * candidate)
+                          : std::fma(enter, candidate, keep * before[at]);
     hidden[at] = leave * tanh_of(after[at]);
     const std::array all = {enter, keep, candidate, leave};
     for (std::size_t g = 0; g < all.size(); ++g) gates[row * 4 * size + g * size + i] = all[g];

@@ -235,6 +235,18 @@ TEST_CASE("Attention: cuDNN's inference of one query") {
         }) > 0);
 }
 
+TEST_CASE("Attention: cuDNN's scores of one query are scaled, then multiplied by log2(e)") {
+  Recording recording = emulator::replay::read_recording(
+      in_source("tests/golden/operators/rare_roundings.safetensors"));
+  std::erase_if(recording.calls,
+                [](const Call& call) { return call.op.find("attention") == std::string::npos; });
+  REQUIRE(recording.calls.size() == 1);
+  CHECK(one_query_by(recording, [](ForwardForm&) {}) == 0);
+  CHECK(one_query_by(recording, [](ForwardForm& f) {
+          f.scores = emulator::attention::Scores::before_maximum;
+        }) == 8);
+}
+
 TEST_CASE("Attention: the shared recording of three backends", "[long][shared]") {
   const auto recording = shared_recording("attention");
   if (!recording) return;

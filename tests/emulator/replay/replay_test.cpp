@@ -339,6 +339,12 @@ TEST_CASE("Replay: recorded sorts and choices leave equal numbers where the GPU 
   CHECK(moved > 5);
 }
 
+TEST_CASE("Replay: calls that show rare roundings are exact, each call") {
+  const Replay replay = replayed(in_source("tests/golden/operators/rare_roundings.safetensors"));
+  CHECK(replay.summary.calls == 16);
+  CHECK(replay.summary.exact == replay.summary.calls);
+}
+
 TEST_CASE("Replay: recorded gradients and losses do not differ") {
   const Replay replay = replayed(in_source("tests/golden/operators/gradients.safetensors"));
   CHECK(replay.summary.differs == 0);

@@ -4,7 +4,10 @@ import re
 FORWARD, DATA, WEIGHT = range(3)
 # As convolution_leaf.hpp's ConvolutionForm has them.
 KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "blocks_descending", "lanes", "chain", "images", "split",
-         "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending")
+         "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending", "reduced",
+         "reduced_in_16_bits")
+# How FP32 operands become TF32, as convolution_leaf.hpp's TensorCoreInput has them.
+AS_STORED, TO_NEAREST, TRUNCATED = range(3)
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}
 # Kernels that change a layout, convert, or set zeros, and such as do something else before or after.
 AROUND = ("nchwToNhwc", "nhwcToNchw", "elementwise", "tensorTransform", "scalePacked", "FoldedNhwc", "foldedNhwc", "foldedNchw", "ToFolded",
@@ -19,8 +22,18 @@ def kernels_of(key):
     return [(i, x) for i, x in enumerate(launches) if not any(word in x for word in AROUND)]
 
 
-def of_gather(name, direction, filter_places):
-    """Of a convolution or its gradient of data: kind, whether FMAs multiply, and block of channels."""
+def of_gemm(name):
+    """Of a product of matrices: whether FMAs multiply, and the tile of K of which an incomplete one comes first; None where its order is not known."""
+    found = re.search(r"cutlass_\d\d_(?:wmma_)?tensorop\w*?gemm\w*?_\d+x\d+_(\d+)x\d+", name)
+    if found and not re.search(r"75_tensorop_\w*s1688gemm", name):
+        return False, int(found.group(1))
+    if "cutlass" in name and "simt_sgemm" in name or "xmma_gemm" in name and "ffma" in name:
+        return True, 0
+    return (False, 0) if ("xmma_gemm" in name or "nvjet" in name) and "splitK" not in name else None
+
+
+def of_gather(name, direction, filter_places, depth):
+    """Of a convolution or its gradient of data: kind, whether FMAs multiply, and block of channels or tile."""
     data = direction == DATA
     if not data and "convolve_common_engine_float_NHWC" in name:
         return "innermost", True, 0
@@ -28,7 +41,8 @@ def of_gather(name, direction, filter_places):
     if any(x in name for x in gathers):
         return "outermost", True, 0
     if data and "dgrad2d_alg1_1" in name:
-        return "per_place", True, 0
+        # Of filters of 5 x 5 and more one of four results was another.
+        return "per_place" if filter_places < 25 else "unknown", True, 0
     if "ffma" in name:
         return "outermost", True, 0
     found = re.search(r"(?:fprop|dgrad)_(?:optimized|analytic)_\w*?_\d+x\d+_(\d+)x\d+", name)
@@ -36,11 +50,13 @@ def of_gather(name, direction, filter_places):
         return "blocks", False, int(found.group(1))
     found = re.search(r"tilesize\d+x\d+x(\d+)", name)
     if found and "xmma" in name and ("dgrad" in name if data else "fprop" in name):
+        if depth > 1 and "sm80" in name:
+            return "unknown", False, 0
         if "wo_smem" in name:
             return ("unknown", False, 0) if data else ("innermost" if "_aligna" in name else "loads", False, 0)
         return "blocks_descending" if data and "sm90" in name else "blocks", False, int(found.group(1))
-    if ("gemm" in name or "nvjet" in name) and filter_places == 1 and "splitK" not in name:
-        return "innermost", False, 0
+    if filter_places == 1 and of_gemm(name):
+        return "innermost", *of_gemm(name)
     return "unknown", False, 0
 
 
@@ -53,8 +69,8 @@ def of_weight(name, second, depth):
         return plain("chain", True)
     if "wgrad2d_shmem" in name:
         return plain("tiled_narrow", True)
-    if "reduce_wgrad_nchw_helper" in second and "splitK" not in name:
-        return plain("images", "ffma" in name)
+    if "reduce_wgrad_nchw_helper" in second:
+        return ("images", *of_gemm(name), 1, 0, 0) if of_gemm(name) else plain("unknown", False)
     serial = re.search(r"wgrad_optimized_\w*?_(\d+)x(\d+)_(\d+)x", name)
     if serial and not second:
         # Each part adds to what the one before left, in the numbers of the result.
@@ -93,24 +109,38 @@ def segments_of(kernels, grid, outputs, channels, filter_places):
     count = max([x for x in range(1, grid[0] + 1) if grid[0] % x == 0 and grid[0] // x >= tiles] or [0])
     if count < 2 or grid[0] // count > tiles + 1:
         return None
-    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, m, n
+    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, m, n, TRUNCATED if "tf32" in names[0] else AS_STORED
+
+
+def input_of(key, direction):
+    """How FP32 operands of a kernel of tensor cores become TF32: rounded by the kernel that changes their layout, or cut off, or as the unit reads them."""
+    if re.search(r"nchwToNhwcKernelI\w*?cudnnKernelDataType_t2", key):
+        return TO_NEAREST
+    return TRUNCATED if direction == WEIGHT and "sm90_xmma_wgrad" in key and "tf32" in key else AS_STORED
 
 
 def kind_of(key, grids, direction, filter_places):
-    """(kind, whether FMAs multiply, block or tile, parts, columns and rows of a block); `grids`: three numbers of each launch."""
+    """(kind, whether FMAs multiply, block or tile, parts, columns and rows of a block, how operands become TF32); `grids`: three numbers of each
+    launch."""
+    kind, fma, *rest = order_of(key, grids, direction, filter_places)
+    return NUMBER[kind], int(fma), *rest, AS_STORED if fma else input_of(key, direction)
+
+
+def order_of(key, grids, direction, filter_places):
+    """What kind_of says, but for the operands."""
     kernels = kernels_of(key)
-    unknown = (NUMBER["unknown"], 0, 0, 1, 0, 0)
+    unknown = ("unknown", False, 0, 1, 0, 0)
     if direction == WEIGHT and is_transformed(kernels):
-        return NUMBER["transformed"], 1, 0, 1, 0, 0
-    if not kernels or len(kernels) > 2 or any(word in key for word in OTHER):
+        return "transformed", True, 0, 1, 0, 0
+    if not kernels or len(kernels) > 2 or any(word in key for word in OTHER) or 3 * kernels[0][0] + 2 >= len(grids):
         return unknown
     place, name = kernels[0]
+    second, depth = kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2])
+    if filter_places == 1 and "splitKreduce" in second and "tensorop" in name and of_gemm(name):
+        is_rounded = re.search(r"tensorop_(bf16|f16)_s\d+gemm", name)
+        return "reduced_in_16_bits" if is_rounded else "reduced", *of_gemm(name), depth, 0, 0
+    if direction == WEIGHT and filter_places == 1 and not second and depth == 1 and of_gemm(name):
+        return "chain", *of_gemm(name), 1, 0, 0
     if direction != WEIGHT:
-        if len(kernels) > 1:
-            return unknown
-        kind, fma, block = of_gather(name, direction, filter_places)
-        return NUMBER[kind], int(fma), block, 1, 0, 0
-    if 3 * place + 2 >= len(grids):
-        return unknown
-    kind, fma, *rest = of_weight(name, kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2]))
-    return NUMBER[kind], int(fma), *rest
+        return (*of_gather(name, direction, filter_places, depth), 1, 0, 0) if not second else unknown
+    return of_weight(name, second, depth)

@@ -24,8 +24,10 @@ BF16 = 1
 TOGETHER = ((0, BF16), (2,), (3,))
 FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
 SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"])
-SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *SEGMENTS)
-# How many segments a call has is read from its grid, which has been tried on too few results for a rule.
+REDUCED = (NUMBER["reduced"], NUMBER["reduced_in_16_bits"])
+SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *REDUCED, *SEGMENTS)
+# How many segments a call has is read from its grid, which has been tried on too few results for a rule; of weights' products with reduced parts one
+# result in six was another.
 MOST_OF_SEGMENTS = 980
 
 
@@ -47,45 +49,53 @@ def rows_and_columns(x):
     return k, c * f * f, n * ((h + 2 * p - f) // s + 1) * ((w + 2 * p - f) // s + 1)
 
 
-def bits_of(x, direction, kind, fma, tile, parts):
+def bits_of(x, direction, kind, fma, tile, parts, operands):
     """One number for all calls of a shape whose results have the same bits."""
     f, images = x[:, 5], x[:, 0]
+    rest = lambda depth: np.where(tile > 0, depth % np.maximum(tile, 1), 0)
+    is_reduced = np.isin(kind, REDUCED)
     if direction == WEIGHT:
         _, _, depth = rows_and_columns(x)
         is_split, of_images = np.isin(kind, SPLITS), kind == NUMBER["images"]
-        used = np.where(is_split, np.minimum(parts, up(depth, np.maximum(tile, 1))), np.where(of_images, images, 1))
+        used = np.where(is_split & ~is_reduced, np.minimum(parts, up(depth, np.maximum(tile, 1))), np.where(of_images, images, np.where(is_reduced, parts, 1)))
+        walks_tiles = of_images | is_reduced | (kind == NUMBER["chain"])
+        first = np.where(walks_tiles, rest(np.where(of_images, depth // images, depth)), 0)
         kind = np.where((is_split | of_images) & (used <= 1), NUMBER["chain"], kind)
         kind = np.where((kind == NUMBER["split_last_first"]) & (used <= 2), NUMBER["split"], kind)
         kind = np.where((kind == NUMBER["segments_descending"]) & (used <= 2), NUMBER["segments"], kind)
         is_split = np.isin(kind, SPLITS)
-        return ((kind * 2 + fma) * 4096 + np.where(is_split, used, 0)) * 256 + np.where(is_split, tile, 0)
+        detail = np.where(is_split, used, 0) * 256 + np.where(is_split & ~is_reduced, tile, first)
+        return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
     channels = x[:, 4] if direction == DATA else x[:, 1]
     in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
     whole = in_blocks & (tile >= channels)
     pads = in_blocks & (channels % 16 != 0) & (f > 1)
     one = f == 1
+    first = np.where(np.isin(kind, (NUMBER["innermost"], *REDUCED)), rest(channels), 0)
     kind = np.where(one & np.isin(kind, [NUMBER[y] for y in ("outermost", "per_place", "blocks", "blocks_descending")]), NUMBER["innermost"], kind)
     kind = np.where((kind == NUMBER["blocks"]) & whole & ~pads, NUMBER["innermost"], kind)
     kind = np.where((kind == NUMBER["outermost"]) & (channels == 1), NUMBER["innermost"], kind)
     in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
-    return (kind * 2 + fma) * 4096 + np.where(in_blocks, np.where(whole, 1, tile), 0)
+    detail = np.where(in_blocks, np.where(whole, 1, tile), np.where(is_reduced, parts * 256 + first, first))
+    return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
 
 
-def label_of(kind, fma, tile, parts):
-    return ((kind * 2 + fma) * 256 + tile) * 1024 + np.where(np.isin(kind, SPLITS), np.minimum(parts, 1023), 1)
+def label_of(kind, fma, tile, parts, operands):
+    return (((kind * 2 + fma) * 4 + operands) * 256 + tile) * 1024 + np.where(np.isin(kind, SPLITS), np.minimum(parts, 1023), 1)
 
 
 def fields_of(label):
-    """kind, fma, tile, parts"""
+    """kind, fma, tile, parts, how operands become TF32"""
     rest, parts = label // 1024, label % 1024
     rest, tile = rest // 256, rest % 256
-    return rest // 2, rest % 2, tile, parts
+    rest, operands = rest // 4, rest % 4
+    return rest // 2, rest % 2, tile, parts, operands
 
 
 def packed(label):
-    """As Writer.add takes them; a leaf's first digit is twice the kind and fma."""
-    kind, fma, tile, parts = fields_of(label)
-    return (kind * 2 + fma) // 4, (kind * 2 + fma) % 4, tile, parts, 0, 0
+    """As Writer.add takes them; a leaf's first digit is twice the kind and fma, its columns are eight times how operands become TF32."""
+    kind, fma, tile, parts, operands = fields_of(label)
+    return (kind * 2 + fma) // 4, (kind * 2 + fma) % 4, tile, parts, 8 * operands, 0
 
 
 def bits_of_label(x, direction, label):
@@ -96,14 +106,15 @@ def swept(file):
     """As `recorded`, of what sweep_convolutions.py recorded."""
     data = dict(np.load(file))
     keys = bytes(data["keys"]).decode().split("\n")
-    calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(calls_of(int(data["seed"])), int(data["count"]))], np.int32)
+    source = calls_of(int(data["seed"]), int(data["numbers"]) if "numbers" in data else -1)
+    calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(source, int(data["count"]))], np.int32)
     if hashlib.sha256(calls.tobytes()).hexdigest() != str(data["digest"]):
         raise SystemExit("the seed gives other calls here than there")
-    kinds = np.zeros((len(calls), 3, 6), np.int64)
+    kinds = np.zeros((len(calls), 3, 7), np.int64)
     for direction in range(3):
-        ids, depth, whole = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), calls[:, 6] == 1
-        each, number = np.unique(ids << 20 | depth << 1 | whole, return_inverse=True)
-        kinds[:, direction] = np.array([kind_of_core(keys[x >> 20], x >> 1 & (1 << 19) - 1, direction, 1 if x & 1 else 9) for x in each.tolist()])[number]
+        ids, depth, side = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), np.minimum(calls[:, 6], 5)
+        each, number = np.unique(ids << 24 | depth << 4 | side, return_inverse=True)
+        kinds[:, direction] = np.array([kind_of_core(keys[x >> 24], x >> 4 & (1 << 20) - 1, direction, (x & 15) ** 2) for x in each.tolist()])[number]
     set_segments(keys, data["ids"][:, WEIGHT], data["grids"][:, WEIGHT], calls[:, 1:], kinds)
     # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
     nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
@@ -127,7 +138,7 @@ def kind_of_core(key, depth, direction, filter_places):
 
 
 def recorded(file):
-    """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, columns and rows of a block."""
+    """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, columns and rows of a block, and how operands become TF32."""
     data = dict(np.load(file))
     if "rows" not in data:
         return swept(file)
@@ -139,11 +150,11 @@ def recorded(file):
     for i in range(len(rows)):
         for direction in range(3):
             place = rows[i, 4] ** 2
-            key = (int(ids[i, direction]), grids[i, direction].tobytes(), direction, place == 1)
+            key = (int(ids[i, direction]), grids[i, direction].tobytes(), direction, min(place, 25))
             if key not in known:
                 known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
             found.append(known[key])
-    kinds = np.array(found, np.int64).reshape(-1, 3, 6)
+    kinds = np.array(found, np.int64).reshape(-1, 3, 7)
     segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])[ids[:, WEIGHT]]
     at = np.minimum(segmented, GRIDS - 3)[:, None] + np.arange(3)
     set_segments(keys, ids[:, WEIGHT], np.take_along_axis(grids[:, WEIGHT], at, 1), calls, kinds)
@@ -226,22 +237,27 @@ def set_tilings(data, grower):
         kinds[at, WEIGHT, 0] = said(calls[at])
 
 
+def columns_of(kinds):
+    """kind, fma, tile, parts and how operands become TF32 of calls"""
+    return [kinds[:, i] for i in (0, 1, 2, 3, 6)]
+
+
 def told(tree, x, kinds, direction):
     """Leaves of calls, and whether what they say has the recorded bits."""
     leaf = tree.leaf_of(features_of(x))
-    return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *kinds.T[:4])
+    return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *columns_of(kinds))
 
 
 def tree_of(data, direction, together, grower, writer):
     chosen = [np.isin(x[:, 9], together) for _, x, _ in data]
     (x, kinds), check, judge = divided([(x[here], kinds[here, direction]) for here, (_, x, kinds) in zip(chosen, data)])
-    tree = Tree(grower, features_of(x), label_of(*kinds.T[:4]))
+    tree = Tree(grower, features_of(x), label_of(*columns_of(kinds)))
     tree.prune(COST)
     leaf, right = told(tree, *check, direction)
     number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))
     wrong = tree.nodes["wrong"] + np.bincount(leaf[~right], minlength=len(tree.nodes))
     agree = agreement(number, wrong)
-    in_segments = np.isin(fields_of(tree.labels)[0], SEGMENTS)[tree.nodes["label"]]
+    in_segments = np.isin(fields_of(tree.labels)[0], SEGMENTS if direction != WEIGHT else (*SEGMENTS, *REDUCED))[tree.nodes["label"]]
     agree[in_segments] = np.minimum(agree[in_segments], MOST_OF_SEGMENTS)
     leaf, right = told(tree, *judge, direction)
     known = judge[1][:, 0] != 0

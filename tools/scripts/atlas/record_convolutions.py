@@ -59,9 +59,11 @@ def output_of(x):
     return [(x[side] + 2 * x["p"] - x["f"]) // x["s"] + 1 for side in ("h", "w")]
 
 
-def operands_of(x, seed):
-    """Image, filter, gradient and bias in FP32; of odd seeds all exact results but a few are zero."""
-    r, numbers = np.random.Generator(np.random.PCG64(seed)), record_dispatch.DTYPES[x["dt"]]
+def operands_of(x, seed, of_tf32="tf32"):
+    """Image, filter, gradient and bias in FP32; of odd seeds all exact results but a few are zero. Where TF32 multiplies, they are numbers that TF32 has;
+    or (`of_tf32`: f32) others, of which results show how they are rounded."""
+    numbers = record_dispatch.DTYPES[x["dt"]]
+    r, numbers = np.random.Generator(np.random.PCG64(seed)), of_tf32 if numbers == "tf32" else numbers
     n, c, k, f, (q, q2) = x["n"], x["c"], x["k"], x["f"], output_of(x)
     values = lambda *shape: record_dispatch.values(r, shape, numbers)
     image, weight, gradient, bias = values(n, c, x["h"], x["w"]), values(k, c, f, f), values(n, k, q, q2), values(k)

@@ -180,6 +180,14 @@ def blocks_of_programs(seed):
         yield block_of(3, op, dtype, draw_programs(r, 600, OPS[op]))
 
 
+def blocks_of_layers(seed):
+    """As blocks_of_programs, with more of what these trees tell least well: mm, and FP32."""
+    r = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        op, dtype = (int(pick(r, x, 1)[0]) for x in ([0, 0, 0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 3, 3, 3, 3, 3]))
+        yield block_of(3, op, dtype, draw_programs(r, 600, OPS[op]))
+
+
 def blocks_of_sweep(seed):
     """Without an end: rows of FIELDS, 600 or fewer of one operator and type at a time."""
     r = np.random.Generator(np.random.PCG64(seed))
@@ -188,7 +196,7 @@ def blocks_of_sweep(seed):
         yield block_of(part, op, dtype, draw(r, 600, PARTS[part], OPS[op]))
 
 
-SWEEPS = {"sweep": blocks_of_sweep, "programs": blocks_of_programs}
+SWEEPS = {"sweep": blocks_of_sweep, "programs": blocks_of_programs, "layers": blocks_of_layers}
 
 
 def calls_of(recorded):

@@ -2,7 +2,7 @@
 """Records results of convolutions and their gradients: python3 result_convolutions.py OUT SEED SECONDS.
 
 Calls are drawn as sweep_convolutions.py draws them, up to a few million elements. Of every kernel some calls run with the operands that record_convolutions.py's
-operands_of makes, and so many places of each result are kept; most of kernels whose order of K is not known.
+operands_of makes (FP32 numbers where TF32 multiplies), and so many places of each result are kept; most of kernels whose order of K is not known.
 """
 import re
 import sys
@@ -73,7 +73,7 @@ def main(out, seed, seconds):
             of += 1 - of % 2 if drawn % 5 else -(of % 2)
             dtype = {0: torch.float16, 1: torch.bfloat16}.get(x["dt"], torch.float32)
             form = torch.channels_last if x["last"] else torch.contiguous_format
-            tensors = [torch.from_numpy(t).cuda().to(dtype).contiguous(memory_format=form) for t in record_convolutions.operands_of(x, of)[:3]]
+            tensors = [torch.from_numpy(t).cuda().to(dtype).contiguous(memory_format=form) for t in record_convolutions.operands_of(x, of, "f32")[:3]]
             if x["last"]:
                 tensors = [t.as_strided(t.shape, (t.shape[1] * t.shape[2] * t.shape[3], 1, t.shape[3] * t.shape[1], t.shape[1])) for t in tensors]
             given, _ = session.launch(x, tensors)

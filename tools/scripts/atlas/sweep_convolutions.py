@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Records which kernels convolutions and their gradients launch, many of them: python3 sweep_convolutions.py OUT SEED SECONDS [ROWS.npy].
+"""Records which kernels convolutions and their gradients launch, many of them: python3 sweep_convolutions.py OUT SEED SECONDS [ROWS.npy|f16|bf16|tf32|f32].
 
 Nothing runs: calls are captured into graphs. What is kept of each pass: names of kernels, and the grid of the kernel that multiplies. The calls are
-drawn from the seed (`calls_of`), half of them as record_convolutions.py does, half as layers of CNNs, U-Nets and their like have them; or ROWS has
-them, columns of NAMES.
+drawn from the seed (`calls_of`), half of them as record_convolutions.py does, half as layers of CNNs, U-Nets and their like have them, all of one type where
+it is named; or ROWS has them, columns of NAMES.
 """
 import hashlib
 import os
@@ -45,14 +45,15 @@ def draw(r):
     return dict(w=w, n=n, c=c, h=h, k=k, f=f, s=s, p=p, last=int(r.random() < .25), dt=pick(r, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]), det=int(r.random() < .35))
 
 
-def calls_of(seed):
-    """All calls of a seed, one after the other; `part`: 0 as record_convolutions.py draws them, 1 the others."""
+def calls_of(seed, numbers=-1):
+    """All calls of a seed, one after the other, of one type or (-1) of all; `part`: 0 as record_convolutions.py draws them, 1 the others."""
     r = np.random.Generator(np.random.PCG64(seed))
     while True:
         part = int(r.random() < .55)
         x = draw(r) if part else record_convolutions.draw(r)
         if x is not None:
             x["part"] = part
+            x["dt"] = x["dt"] if numbers < 0 else numbers
             yield x
 
 
@@ -112,14 +113,14 @@ def take_grids(session):
     return keys, log.array("log_ids", (count,)), log.array("log_grids", (count, record_convolutions.GRIDS))
 
 
-def main(out, seed, seconds, rows=()):
+def main(out, seed, seconds, rows=(), numbers=-1):
     begin = time.time()
     session = Session()
     torch = session.torch
     with torch.cuda.stream(session.capture.stream):
         session.warm_up()
         first, calls, used, failures = int(session.log.lib.log_calls()), [], 0, 0
-        start, source = time.time(), iter(rows) if rows else calls_of(seed)
+        start, source = time.time(), iter(rows) if rows else calls_of(seed, numbers)
         while time.time() - begin < seconds:
             session.capture.begin()
             for _ in range(20):
@@ -159,11 +160,12 @@ def main(out, seed, seconds, rows=()):
     core = np.stack([np.take_along_axis(grids, (3 * at + i)[..., None], 2)[..., 0] for i in range(3)], -1)
     core[..., :2][~shown[ids]] = 0
     calls = np.array(calls, np.int32)
-    np.savez(out, seed=seed, digest=hashlib.sha256(calls.tobytes()).hexdigest(), count=len(calls), ids=ids.astype(np.uint16 if len(unique) < 65536 else np.uint32),
+    np.savez(out, seed=seed, numbers=numbers, digest=hashlib.sha256(calls.tobytes()).hexdigest(), count=len(calls), ids=ids.astype(np.uint16 if len(unique) < 65536 else np.uint32),
              grids=core.astype(np.uint16), keys=np.frombuffer("\n".join(unique).encode(), np.uint8), device=torch.cuda.get_device_name())
     print(out, len(calls), "calls, %.1f a second," % (len(calls) / took), failures, "failed", flush=True)
 
 
 if __name__ == "__main__":
-    given = [dict(zip(NAMES, row)) for row in np.load(sys.argv[4]).tolist()] if len(sys.argv) > 4 else ()
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), given)
+    which, types = sys.argv[4] if len(sys.argv) > 4 else "", record_dispatch.DTYPES
+    given = [dict(zip(NAMES, row)) for row in np.load(which).tolist()] if which and which not in types else ()
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), given, types.index(which) if which in types else -1)

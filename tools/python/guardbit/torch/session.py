@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -148,7 +149,7 @@ class Session(TorchDispatchMode):
             return self.specials[packet](self, func, args, kwargs)
         if packet == "item":
             func = torch.ops.aten._local_scalar_dense.default
-        elif packet not in self.specials and (self.decomposes or torch.is_inference_mode_enabled()) and func._can_decompose():
+        elif packet not in self.specials and (self.decomposes or is_without_autograd(args, kwargs)) and func._can_decompose():
             result = self.decomposed(func, args, kwargs)
             if result is not NotImplemented:
                 return result
@@ -343,11 +344,13 @@ class Session(TorchDispatchMode):
 
     def refresh_flags(self) -> None:
         now = (torch._C._get_cublas_allow_tf32(), torch._C._get_cudnn_allow_tf32(), torch._C._get_deterministic_algorithms(),
-               torch._C._get_deterministic_algorithms_warn_only(), torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_deterministic())
+               torch._C._get_deterministic_algorithms_warn_only(), torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_deterministic(),
+               has_usual_workspace())
         if now == self.flags:
             return
         self.flags = now
-        names = ("matmul_allow_tf32", "cudnn_allow_tf32", "deterministic", "deterministic_warn_only", "cudnn_benchmark", "cudnn_deterministic")
+        names = ("matmul_allow_tf32", "cudnn_allow_tf32", "deterministic", "deterministic_warn_only", "cudnn_benchmark", "cudnn_deterministic",
+                 "usual_workspace")
         self.operators.set_flags({name: str(value).lower() for name, value in zip(names, now)})
 
     def leaves(self, func: Any, tensor: Any) -> None:
@@ -359,6 +362,16 @@ class Session(TorchDispatchMode):
             self.report.left_in_doubt += 1
             return
         raise Unmodelled(doubt, "what the CPU is given depends on it")
+
+
+def has_usual_workspace() -> bool:
+    """Does cuBLAS get PyTorch's default workspace? On an H200 66,184 of 66,184 recorded calls launched the same with :4096:8, three of four with :16:8."""
+    return os.environ.get("CUBLAS_WORKSPACE_CONFIG", "") in ("", ":4096:8") and not os.environ.get("CUBLASLT_WORKSPACE_SIZE")
+
+
+def is_without_autograd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Inference mode, or tensors that were made in it: composite operators then arrive whole."""
+    return torch.is_inference_mode_enabled() or any(x.is_inference() for x in tensors_in((*args, *kwargs.values())))
 
 
 def doubt_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
