@@ -264,3 +264,19 @@ def test_bad_options_are_refused_before_the_script_runs(tmp_path, options, told)
     result = run(name, options=options, folder=tmp_path)
     assert result.returncode == 2 and result.stdout == ""
     assert result.stderr.startswith(f"guardbit.torch: {told}") and result.stderr.count("\n") == 1
+
+
+def test_a_tensor_of_inference_mode_leaves_the_gpu_outside_of_it(tmp_path):
+    name = script(tmp_path, "import torch\nwith torch.inference_mode():\n    x = torch.arange(4, device='cuda').half() + 1\n"
+                            "y = x.cpu()\nprint(y.device, y.contiguous().reshape(-1).view(torch.uint8).numpy().tolist(), x[1:].tolist())\n")
+    result = run(name, options=(), folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "cpu [0, 60, 0, 64, 0, 66, 0, 68] [2.0, 3.0, 4.0]\n"
+
+
+def test_another_workspace_is_no_rule(tmp_path):
+    text = "import os, torch\nos.environ['CUBLAS_WORKSPACE_CONFIG'] = '{}'\nx = torch.ones(64, 64, device='cuda').bfloat16()\nprint((x @ x).float().sum().item())\n"
+    usual = run(script(tmp_path, text.format(":4096:8")), options=(), folder=tmp_path)
+    assert (usual.returncode, usual.stdout) == (0, "262144.0\n"), usual.stderr
+    other = run(script(tmp_path, text.format(":16:8")), options=(), folder=tmp_path)
+    assert other.returncode == 3 and "aten.mm.default" in other.stderr
