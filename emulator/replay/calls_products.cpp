@@ -145,8 +145,7 @@ Answer matrix_vector(const Call& call, Context& context) {
     capture.problem.c = matrix_of(reshaped(c, {c.count(), 1}));
     extra = " + " + std::to_string(capture.alpha) + " " + std::to_string(capture.beta);
   }
-  return judged(call, context, std::move(capture),
-                shape_of_product(call.op, a, vector, result, extra));
+  return judged(call, context, capture, shape_of_product(call.op, a, vector, result, extra));
 }
 
 Answer dot(const Call& call, Context& context) {
