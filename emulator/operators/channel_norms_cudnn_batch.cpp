@@ -7,6 +7,7 @@
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/trees.hpp"
+#include "formats/support/whole_division.hpp"
 
 // cuDNN's batch_norm, as a structure that gives its recorded bits.
 namespace guardbit::emulator::operators {
@@ -65,12 +66,10 @@ constexpr std::size_t pixels_of_gradients = 3;
 /// A block has up to 64 channels. As many blocks as are on the GPU at once keep all pixels; of more
 /// pixels a kernel reads some again, in an order that is not known.
 void require_all_kept(const ChannelLayout& layout, std::size_t pixels) {
-  constexpr std::size_t channels_of_block = 64, most_blocks = 264;
-  const auto blocks = [](auto count, std::size_t each) {
-    return (static_cast<std::size_t>(count) + each - 1) / each;
-  };
-  if (blocks(layout.per_channel(), warp_lanes * pixels) *
-          blocks(layout.channels, channels_of_block) >
+  constexpr std::int64_t channels_of_block = 64, most_blocks = 264;
+  const auto pixels_of_block = static_cast<std::int64_t>(warp_lanes * pixels);
+  if (formats::divided_up(layout.per_channel(), pixels_of_block) *
+          formats::divided_up(layout.channels, channels_of_block) >
       most_blocks)
     throw UnknownShape{"cuDNN's batch_norm of more pixels than its blocks keep"};
 }

@@ -71,14 +71,12 @@ std::string residue_text(const ConvolutionLeaf& leaf, std::int64_t depth) {
   return " residue_first=" + std::to_string(leaf.tile);
 }
 
-/// Runs of K of a multiple of 16 bytes; or of 128, a line of the cache, where these divide K and a
-/// row or column of an operand is contiguous.
+/// K in runs, whose sums are added.
 std::string runs_text(const ConvolutionLeaf& leaf, std::int64_t depth, bool contiguous,
                       const Tensor& result) {
   using namespace formats;
-  const std::int64_t vector = result.type == fp32 ? 4 : 8, line = 8 * vector;
-  const std::int64_t each =
-      rounded_up(divided_up(depth, leaf.parts), contiguous && depth % line == 0 ? line : vector);
+  const std::int64_t tile = atlas::tile_of_parts(result.type == fp32, depth, contiguous);
+  const std::int64_t each = rounded_up(divided_up(depth, leaf.parts), tile);
   const std::string sums =
       leaf.form == ConvolutionForm::reduced_in_16_bits ? ":" + name_of(result.type) : "";
   return split_text(divided_up(depth, each), each, "ceil" + sums) + residue_text(leaf, depth);

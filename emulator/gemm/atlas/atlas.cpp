@@ -44,14 +44,6 @@ void check(const ProductCall& call) {
                              std::to_string(call.b_leading) + " below " + std::to_string(b));
 }
 
-/// Elements of K that a CUTLASS kernel's parts are multiples of: 16 bytes; or 128, a line of the
-/// cache, where they divide K and a row of A or a column of B is contiguous.
-std::int64_t tile_of_parts(const ProductCall& call) {
-  const std::int64_t tile = format_of(call.numbers) == formats::fp32 ? 4 : 8, line = 8 * tile;
-  const bool contiguous = !call.a_transposed || call.b_transposed || call.m == 1 || call.n == 1;
-  return contiguous && call.k % line == 0 ? line : tile;
-}
-
 /// Of the parts that a rule asks for those that get elements of K.
 int parts_with_elements(std::int64_t k, std::int64_t parts, std::int64_t tile, bool in_turn) {
   if (in_turn) return static_cast<int>(std::min(parts, formats::divided_up(k, tile)));
@@ -131,7 +123,10 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
       plan.split.tile = std::max<std::int64_t>(8, formats::rounded_up(call.k / parts, 8));
       parts = formats::divided_up(call.k, plan.split.tile);
       break;
-    default: plan.split.tile = tile_of_parts(call);
+    default: {
+      const bool contiguous = !call.a_transposed || call.b_transposed || call.m == 1 || call.n == 1;
+      plan.split.tile = tile_of_parts(format == formats::fp32, call.k, contiguous);
+    }
   }
   plan.split.parts = parts_with_elements(call.k, parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {

@@ -81,4 +81,9 @@ ProductCall call_of(const StridedCall& strided, std::string_view where) {
   return call;
 }
 
+std::int64_t tile_of_parts(bool is_fp32, std::int64_t k, bool contiguous) {
+  const std::int64_t tile = is_fp32 ? 4 : 8, line = 8 * tile;
+  return contiguous && k % line == 0 ? line : tile;
+}
+
 }  // namespace guardbit::emulator::atlas

@@ -51,4 +51,8 @@ void set_layout(StridedCall& call, std::string_view layout, std::string_view whe
 /// that a library's matrix cannot have.
 ProductCall call_of(const StridedCall& call, std::string_view where);
 
+/// Elements of K that a CUTLASS kernel's parts are multiples of: 16 bytes; or 128, a line of the
+/// cache, where they divide K and a row of A or a column of B is contiguous.
+std::int64_t tile_of_parts(bool is_fp32, std::int64_t k, bool contiguous);
+
 }  // namespace guardbit::emulator::atlas

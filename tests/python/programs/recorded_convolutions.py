@@ -25,11 +25,12 @@ for number, (row, values) in enumerate(zip(recorded["rows"].tolist(), recorded["
     calls = [lambda: torch.ops.aten.convolution(image, weight, bias.cuda() if row[10] else None, *words)]
     for i in range(2):
         calls.append(lambda i=i: torch.ops.aten.convolution_backward(gradient, image, weight, None, *words, [i == 0, i == 1, False])[i])
+    passes = range(3) if directions is None else [directions[number]]
     places_of_passes = recorder.places_of(x, row[11], values.shape[-1])
-    passes = [*zip(calls, places_of_passes, values)] if directions is None else [(calls[directions[number]], places_of_passes[directions[number]], values)]
-    for call, places, expected in passes:
+    for direction, expected in zip(passes, values.reshape(len(passes), -1)):
+        places = places_of_passes[direction]
         try:
-            result = call().cpu()
+            result = calls[direction]().cpu()
         except Unmodelled:
             counts["no plan"] += 1
             continue

@@ -61,8 +61,8 @@ def of_gather(name, direction, filter_places, depth):
 
 
 def of_weight(name, second, depth):
-    """Of a gradient of weights: kind, whether FMAs multiply, tile of K, parts, and columns and rows of a block."""
-    plain = lambda kind, fma: (kind, fma, 0, 1, 0, 0)
+    """Of a gradient of weights: kind, whether FMAs multiply, tile of K, and parts."""
+    plain = lambda kind, fma: (kind, fma, 0, 1)
     if "wgrad2d_grouped_direct" in name:
         return plain("lanes", True)
     if "wgrad_alg1_engine" in name:
@@ -70,22 +70,19 @@ def of_weight(name, second, depth):
     if "wgrad2d_shmem" in name:
         return plain("tiled_narrow", True)
     if "reduce_wgrad_nchw_helper" in second:
-        return ("images", *of_gemm(name), 1, 0, 0) if of_gemm(name) else plain("unknown", False)
-    serial = re.search(r"wgrad_optimized_\w*?_(\d+)x(\d+)_(\d+)x", name)
+        return ("images", *of_gemm(name), 1) if of_gemm(name) else plain("unknown", False)
+    serial = re.search(r"wgrad_optimized_\w*?_\d+x\d+_(\d+)x", name)
     if serial and not second:
         # Each part adds to what the one before left, in the numbers of the result.
-        m, n, k = map(int, serial.groups())
-        return plain("chain", False) if depth == 1 else ("split_in_place", False, k, depth, m, n)
-    cutlass = re.search(r"ImplicitGemmConvolution.*?GemmShapeILi(\d+)ELi(\d+)ELi(\d+)", name)
+        return plain("chain", False) if depth == 1 else ("split_in_place", False, int(serial.group(1)), depth)
+    cutlass = re.search(r"ImplicitGemmConvolution.*?GemmShapeILi\d+ELi\d+ELi(\d+)", name)
     if cutlass and (not second or "ReduceSplitK" in second):
-        m, n, k = map(int, cutlass.groups())
-        return plain("chain", False) if depth == 1 else ("split", False, k, depth, m, n) if second else plain("unknown", False)
-    xmma = re.search(r"xmma_wgrad\w*?_tilesize(\d+)x(\d+)x(\d+)", name)
+        return plain("chain", False) if depth == 1 else ("split", False, int(cutlass.group(1)), depth) if second else plain("unknown", False)
+    xmma = re.search(r"xmma_wgrad\w*?_tilesize\d+x\d+x(\d+)", name)
     if xmma and (not second or "split_k_kernel" in second):
-        m, n, k = map(int, xmma.groups())
         if depth == 1:
             return plain("chain", "ffma" in name)
-        return "split" if second else "split_last_first", "ffma" in name, k, depth, m, n
+        return "split" if second else "split_last_first", "ffma" in name, int(xmma.group(1)), depth
     return plain("unknown", False)
 
 
@@ -97,7 +94,7 @@ def is_transformed(kernels):
 
 
 def segments_of(kernels, grid, outputs, channels, filter_places):
-    """Of a gradient of weights by segments of K: kind, whether FMAs multiply, tile and how many, columns and rows of a block; None where nothing tells
+    """Of a gradient of weights by segments of K: kind, whether FMAs multiply, tile, how many, and how operands become TF32; None where nothing tells
     how many. As many as the grid's blocks are for all tiles of D, where no more than one is left over, of filters of odd sides; others were wrong in one of
     some 20 results."""
     names = [name for _, name in kernels if "init_device_workspace" not in name]
@@ -109,7 +106,7 @@ def segments_of(kernels, grid, outputs, channels, filter_places):
     count = max([x for x in range(1, grid[0] + 1) if grid[0] % x == 0 and grid[0] // x >= tiles] or [0])
     if count < 2 or grid[0] // count > tiles + 1:
         return None
-    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, m, n, TRUNCATED if "tf32" in names[0] else AS_STORED
+    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, input_of(names[0], WEIGHT)
 
 
 def input_of(key, direction):
@@ -120,8 +117,7 @@ def input_of(key, direction):
 
 
 def kind_of(key, grids, direction, filter_places):
-    """(kind, whether FMAs multiply, block or tile, parts, columns and rows of a block, how operands become TF32); `grids`: three numbers of each
-    launch."""
+    """(kind, whether FMAs multiply, block or tile, parts, how operands become TF32); `grids`: three numbers of each launch."""
     kind, fma, *rest = order_of(key, grids, direction, filter_places)
     return NUMBER[kind], int(fma), *rest, AS_STORED if fma else input_of(key, direction)
 
@@ -129,18 +125,19 @@ def kind_of(key, grids, direction, filter_places):
 def order_of(key, grids, direction, filter_places):
     """What kind_of says, but for the operands."""
     kernels = kernels_of(key)
-    unknown = ("unknown", False, 0, 1, 0, 0)
+    unknown = ("unknown", False, 0, 1)
     if direction == WEIGHT and is_transformed(kernels):
-        return "transformed", True, 0, 1, 0, 0
+        return "transformed", True, 0, 1
     if not kernels or len(kernels) > 2 or any(word in key for word in OTHER) or 3 * kernels[0][0] + 2 >= len(grids):
         return unknown
     place, name = kernels[0]
     second, depth = kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2])
-    if filter_places == 1 and "splitKreduce" in second and "tensorop" in name and of_gemm(name):
+    gemm = of_gemm(name) if filter_places == 1 else None
+    if gemm and "splitKreduce" in second and "tensorop" in name:
         is_rounded = re.search(r"tensorop_(bf16|f16)_s\d+gemm", name)
-        return "reduced_in_16_bits" if is_rounded else "reduced", *of_gemm(name), depth, 0, 0
-    if direction == WEIGHT and filter_places == 1 and not second and depth == 1 and of_gemm(name):
-        return "chain", *of_gemm(name), 1, 0, 0
+        return "reduced_in_16_bits" if is_rounded else "reduced", *gemm, depth
+    if gemm and direction == WEIGHT and not second and depth == 1:
+        return "chain", *gemm, 1
     if direction != WEIGHT:
-        return (*of_gather(name, direction, filter_places, depth), 1, 0, 0) if not second else unknown
+        return (*of_gather(name, direction, filter_places, depth), 1) if not second else unknown
     return of_weight(name, second, depth)

@@ -110,7 +110,7 @@ def swept(file):
     calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(source, int(data["count"]))], np.int32)
     if hashlib.sha256(calls.tobytes()).hexdigest() != str(data["digest"]):
         raise SystemExit("the seed gives other calls here than there")
-    kinds = np.zeros((len(calls), 3, 7), np.int64)
+    kinds = np.zeros((len(calls), 3, 5), np.int64)
     for direction in range(3):
         ids, depth, side = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), np.minimum(calls[:, 6], 5)
         each, number = np.unique(ids << 24 | depth << 4 | side, return_inverse=True)
@@ -138,7 +138,7 @@ def kind_of_core(key, depth, direction, filter_places):
 
 
 def recorded(file):
-    """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, columns and rows of a block, and how operands become TF32."""
+    """The file, calls (columns of FIELDS) and of each direction kind, fma, tile, parts, and how operands become TF32."""
     data = dict(np.load(file))
     if "rows" not in data:
         return swept(file)
@@ -154,7 +154,7 @@ def recorded(file):
             if key not in known:
                 known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
             found.append(known[key])
-    kinds = np.array(found, np.int64).reshape(-1, 3, 7)
+    kinds = np.array(found, np.int64).reshape(-1, 3, 5)
     segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])[ids[:, WEIGHT]]
     at = np.minimum(segmented, GRIDS - 3)[:, None] + np.arange(3)
     set_segments(keys, ids[:, WEIGHT], np.take_along_axis(grids[:, WEIGHT], at, 1), calls, kinds)
@@ -237,21 +237,16 @@ def set_tilings(data, grower):
         kinds[at, WEIGHT, 0] = said(calls[at])
 
 
-def columns_of(kinds):
-    """kind, fma, tile, parts and how operands become TF32 of calls"""
-    return [kinds[:, i] for i in (0, 1, 2, 3, 6)]
-
-
 def told(tree, x, kinds, direction):
     """Leaves of calls, and whether what they say has the recorded bits."""
     leaf = tree.leaf_of(features_of(x))
-    return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *columns_of(kinds))
+    return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *kinds.T)
 
 
 def tree_of(data, direction, together, grower, writer):
     chosen = [np.isin(x[:, 9], together) for _, x, _ in data]
     (x, kinds), check, judge = divided([(x[here], kinds[here, direction]) for here, (_, x, kinds) in zip(chosen, data)])
-    tree = Tree(grower, features_of(x), label_of(*columns_of(kinds)))
+    tree = Tree(grower, features_of(x), label_of(*kinds.T))
     tree.prune(COST)
     leaf, right = told(tree, *check, direction)
     number = tree.nodes["calls"] + np.bincount(leaf, minlength=len(tree.nodes))

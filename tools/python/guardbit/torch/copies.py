@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from .gpu_tensor import GpuTensor
-from .session import Session, argument_of, doubt_of, elements_of, is_cuda, tensor_of, tensors_in
+from .recording.facts import tensors_in
+from .session import Session, argument_of, doubt_of, elements_of, is_cuda, tensor_of
 from .unmodelled import Unmodelled
 
 aten = torch.ops.aten

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..tables import Record, Table
-from .recording.facts import taken_apart
+from .recording.facts import taken_apart, tensors_in
 from .recording.recorder import is_left_out
 
 aten = torch.ops.aten
@@ -183,10 +183,6 @@ def distances(got: Any, exact: Any) -> dict[str, float]:
     least = float((there.to(got.dtype).double() - there).square().sum().sqrt())
     return {"relative": lost / size if size else 0.0 if lost == 0 else math.inf, "roundings": lost / least if least else 1.0 if lost == 0 else math.inf,
             "ulps": float((error / ulps_of(there, got.dtype)).max()) if error.numel() else 0.0, "rounded": rounded}
-
-
-def tensors_in(values: Any) -> list[Any]:
-    return [x for value in values for x in (tensors_in(value) if isinstance(value, (list, tuple)) else [value])]
 
 
 @contextlib.contextmanager

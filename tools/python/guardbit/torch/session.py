@@ -16,6 +16,7 @@ from .. import _core
 from . import generators
 from .forms import form_of
 from .gpu_tensor import GpuTensor, internals
+from .recording.facts import is_without_autograd, tensors_in
 from .run_report import RULE, Report
 from .unmodelled import Unmodelled
 
@@ -62,16 +63,6 @@ def is_cuda(device: Any) -> bool:
     return bool(device.type == "cuda")
 
 
-def tensors_in(values: Any) -> list[Any]:
-    found: list[Any] = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found.extend(tensors_in(value))
-    return found
-
-
 def is_gpus(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return is_cuda(kwargs.get("device")) or any(isinstance(x, GpuTensor) for x in tensors_in((*args, *kwargs.values())))
 
@@ -115,7 +106,7 @@ class Session(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if not is_gpus(args, kwargs):
-            if self.watchers and torch.is_inference_mode_enabled() and func._can_decompose():
+            if self.watchers and is_without_autograd(args, kwargs) and func._can_decompose():
                 result = self.decomposed(func, args, kwargs)
                 if result is not NotImplemented:
                     return result
@@ -367,11 +358,6 @@ class Session(TorchDispatchMode):
 def has_usual_workspace() -> bool:
     """Does cuBLAS get PyTorch's default workspace? On an H200 66,184 of 66,184 recorded calls launched the same with :4096:8, three of four with :16:8."""
     return os.environ.get("CUBLAS_WORKSPACE_CONFIG", "") in ("", ":4096:8") and not os.environ.get("CUBLASLT_WORKSPACE_SIZE")
-
-
-def is_without_autograd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Inference mode, or tensors that were made in it: composite operators then arrive whole."""
-    return torch.is_inference_mode_enabled() or any(x.is_inference() for x in tensors_in((*args, *kwargs.values())))
 
 
 def doubt_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

@@ -11,10 +11,25 @@ from typing import Any
 import torch
 
 
+def tensors_in(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(tensors_in(value))
+    return found
+
+
+def is_without_autograd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Inference mode, or tensors that were made in it: composite operators then arrive whole."""
+    return torch.is_inference_mode_enabled() or any(x.is_inference() for x in tensors_in((*args, *kwargs.values())))
+
+
 def taken_apart(scope: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a composite operator gives, its parts called in the scope; NotImplemented for any other call. Without autograd such operators
     reach a dispatch mode whole."""
-    if not (torch.is_inference_mode_enabled() and func._can_decompose()):
+    if not (is_without_autograd(args, kwargs) and func._can_decompose()):
         return NotImplemented
     with scope:
         return func.decompose(*args, **kwargs)
