@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -41,20 +43,29 @@ std::int64_t threads_of(std::int64_t count, const Machine& machine) {
 /// (word + 1/2) 2^-32, in (0, 1].
 float unit_of(std::uint32_t word) { return std::fma(static_cast<float>(word), 0x1p-32F, 0x1p-33F); }
 
-/// Element (4 l + i) T + t takes word i of block l of thread t, of T threads in all.
+/// (z + 1/2) 2^-53 of 53 bits, as cuRAND mixes them from two words, in (0, 1].
+double wide_unit_of(std::uint32_t low, std::uint32_t high) {
+  const std::uint64_t mixed = std::uint64_t{low} ^ std::uint64_t{high} << 21;
+  return std::fma(static_cast<double>(mixed), 0x1p-53, 0x1p-54);
+}
+
+/// Element (n l + i) T + t takes number i of the n that block l of thread t gives, of T threads in
+/// all.
 template <class FromWords>
-std::vector<float> drawn(const Dimensions& shape, const Draws& draws, const FromWords& from_words) {
+auto drawn(const Dimensions& shape, const Draws& draws, const FromWords& from_words) {
+  using Numbers = std::invoke_result_t<FromWords, Words>;
+  constexpr auto numbers_of_block = static_cast<std::int64_t>(std::tuple_size_v<Numbers>);
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
-  std::vector<float> all(static_cast<std::size_t>(count));
+  std::vector<typename Numbers::value_type> all(static_cast<std::size_t>(count));
   if (count == 0) return all;
   const std::int64_t threads = threads_of(count, draws.machine);
-  for (std::int64_t block = 0; block * words_of_block * threads < count; ++block) {
+  for (std::int64_t block = 0; block * numbers_of_block * threads < count; ++block) {
     for (std::int64_t t = 0; t < threads; ++t) {
-      const std::int64_t first = block * words_of_block * threads + t;
+      const std::int64_t first = block * numbers_of_block * threads + t;
       if (first >= count) break;
-      const std::array<float, 4> numbers = from_words(words_of(draws.state, t, block));
-      for (std::int64_t i = 0; i < words_of_block && first + i * threads < count; ++i)
+      const Numbers numbers = from_words(words_of(draws.state, t, block));
+      for (std::int64_t i = 0; i < numbers_of_block && first + i * threads < count; ++i)
         all[static_cast<std::size_t>(first + i * threads)] = numbers[static_cast<std::size_t>(i)];
     }
   }
@@ -87,11 +98,12 @@ void shuffle(std::span<std::int64_t> equal, std::int64_t thread, const Generator
 
 }  // namespace
 
-std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine) {
+std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine,
+                                 std::int64_t numbers_of_block) {
   const std::int64_t threads = threads_of(count, machine);
   return count == 0
              ? 0
-             : static_cast<std::uint64_t>(((count - 1) / (threads * words_of_block) + 1) * 4);
+             : static_cast<std::uint64_t>(((count - 1) / (threads * numbers_of_block) + 1) * 4);
 }
 
 std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine) {
@@ -100,6 +112,16 @@ std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine) {
 
 Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
                const Draws& draws) {
+  if (type == formats::fp64) {
+    std::vector<double> all = drawn(shape, draws, [](const Words& words) -> std::array<double, 2> {
+      return {wide_unit_of(words[0], words[1]), wide_unit_of(words[2], words[3])};
+    });
+    for (double& x : all) {
+      const double number = std::fma(x == 1 ? 0 : x, to - from, from);
+      x = number == to ? from : number;
+    }
+    return tensor_of_doubles(shape, all);
+  }
   const auto low = rounded_to(type, static_cast<float>(from));
   const float range = rounded_to(type, static_cast<float>(to)) - low;
   std::vector<float> all = drawn(shape, draws, units_of);

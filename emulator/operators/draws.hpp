@@ -22,7 +22,8 @@ struct Draws {
   Machine machine = {};
 };
 
-/// Uniform in [from, to) and normal numbers, rounded to a type.
+/// Uniform in [from, to) and normal numbers, rounded to a type. Uniform ones may be FP64, normal
+/// ones not.
 Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
                const Draws& draws);
 Tensor normal(const formats::Format& type, const Dimensions& shape, double mean, double deviation,
@@ -51,8 +52,10 @@ struct Dropped {
 Dropped dropout(const Tensor& input, double probability, const Draws& draws);
 Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale);
 
-/// By how much a call moves the generator's offset on.
-std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine);
+/// By how much a call moves the generator's offset on. Four words give four numbers, or two of
+/// FP64.
+std::uint64_t increment_of_draws(std::int64_t count, const Machine& machine,
+                                 std::int64_t numbers_of_block = 4);
 std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine);
 std::uint64_t increment_of_permutation(std::int64_t count, const Machine& machine);
 

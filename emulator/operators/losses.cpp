@@ -19,20 +19,24 @@ using Kind = ElementLoss::Kind;
 struct InType {
   formats::Format type;
   float operator()(float x) const { return rounded_to(type, x); }
+  double operator()(double x) const { return x; }
 };
 
-float loss_of(Kind kind, float width, float difference, const InType& in_type) {
+template <class Number>
+Number loss_of(Kind kind, Number width, Number difference, const InType& in_type) {
   if (kind == Kind::squared) return difference * difference;
-  const float distance = std::fabs(difference);
+  const Number distance = std::fabs(difference);
   if (kind == Kind::smooth)
     return distance < width ? 0.5F * distance * distance / width : distance - in_type(0.5F * width);
   return distance < width ? 0.5F * distance * distance : width * (distance - in_type(0.5F * width));
 }
 
-std::vector<float> squared_losses(const ElementLoss& loss, const NumberView& inputs,
-                                  const NumberView& targets, const InType& in_type) {
-  std::vector<float> all(inputs.size());
-  const float width = in_type(static_cast<float>(loss.width));
+/// The squared, smooth and Huber losses.
+template <class Number>
+std::vector<Number> squared_losses(const ElementLoss& loss, const ViewOf<Number>& inputs,
+                                   const ViewOf<Number>& targets, const InType& in_type) {
+  std::vector<Number> all(inputs.size());
+  const Number width = in_type(static_cast<Number>(loss.width));
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i] = loss_of(loss.kind, width, in_type(inputs[i] - targets[i]), in_type);
   return all;
@@ -95,12 +99,18 @@ std::size_t likelihood_threads(std::int64_t rows) {
 
 LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tensor& target,
                         LossReduction reduction, const Machine& machine, int threads) {
-  const NumberView inputs(input), targets(target);
   const InType in_type{input.type};
+  if (input.type == formats::fp64) {
+    Tensor losses = tensor_of_doubles(
+        input.shape, squared_losses<double>(loss, DoubleView(input), DoubleView(target), in_type));
+    losses.stride = stride_of_result(input);
+    return reduced_loss(losses, reduction, machine, threads);
+  }
+  const NumberView inputs(input), targets(target);
   std::vector<float> all =
       loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets, in_type)
       : loss.kind == Kind::logits      ? logit_losses(loss, inputs, targets, in_type)
-                                       : squared_losses(loss, inputs, targets, in_type);
+                                       : squared_losses<float>(loss, inputs, targets, in_type);
   if (loss.weight != nullptr) {
     const std::vector<float> weights = numbers_of(*loss.weight);
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -110,19 +120,23 @@ LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tens
                       reduction, machine, threads);
 }
 
-LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient,
-                                 const Tensor& input, const Tensor& target,
-                                 LossReduction reduction) {
-  const NumberView gradients(gradient), inputs(input), targets(target);
+namespace {
+
+template <class Number>
+std::vector<Number> gradient_in(const ElementLoss& loss, const Tensor& gradient,
+                                const Tensor& input, const Tensor& target,
+                                LossReduction reduction) {
+  const ViewOf<Number> gradients(gradient), inputs(input), targets(target);
   const InType in_type{input.type};
-  std::vector<float> all(inputs.size());
+  std::vector<Number> all(inputs.size());
   const double share =
       reduction == LossReduction::mean ? 1.0 / static_cast<double>(all.size()) : 1.0;
-  const auto factor = in_type(static_cast<float>(loss.kind == Kind::squared ? 2.0 * share : share));
-  const float width = in_type(static_cast<float>(loss.width));
+  const auto factor =
+      in_type(static_cast<Number>(loss.kind == Kind::squared ? 2.0 * share : share));
+  const Number width = in_type(static_cast<Number>(loss.width));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const float own = gradients[gradients.size() == 1 ? 0 : i];
-    const float difference = in_type(inputs[i] - targets[i]);
+    const Number own = gradients[gradients.size() == 1 ? 0 : i];
+    const Number difference = in_type(inputs[i] - targets[i]);
     if (loss.kind == Kind::squared) {
       all[i] = in_type(factor * difference) * own;
     } else if (loss.kind == Kind::smooth) {
@@ -135,6 +149,21 @@ LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient
                                      : in_type(factor * difference) * own;
     }
   }
+  return all;
+}
+
+}  // namespace
+
+LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient,
+                                 const Tensor& input, const Tensor& target,
+                                 LossReduction reduction) {
+  if (input.type == formats::fp64) {
+    Tensor all = tensor_of_doubles(input.shape,
+                                   gradient_in<double>(loss, gradient, input, target, reduction));
+    all.stride = stride_of_result(input);
+    return {std::move(all), "each element"};
+  }
+  const auto all = gradient_in<float>(loss, gradient, input, target, reduction);
   return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), all), "each element"};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "emulator/operators/operator_tensor.hpp"
@@ -35,5 +36,25 @@ class NumberView {
   std::vector<float> copy_;
   std::span<const float> numbers_;
 };
+
+/// The same in FP64.
+class DoubleView {
+ public:
+  explicit DoubleView(const Tensor& tensor) : numbers_(doubles_of(tensor)) {}
+
+  double operator[](std::size_t index) const { return numbers_[index]; }
+  std::size_t size() const { return numbers_.size(); }
+  const double* data() const { return numbers_.data(); }
+  std::span<const double> part(std::size_t begin, std::size_t count) const {
+    return all().subspan(begin, count);
+  }
+  std::span<const double> all() const { return numbers_; }
+
+ private:
+  std::vector<double> numbers_;
+};
+
+template <class Number>
+using ViewOf = std::conditional_t<std::is_same_v<Number, double>, DoubleView, NumberView>;
 
 }  // namespace guardbit::emulator::operators

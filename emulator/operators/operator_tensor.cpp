@@ -313,6 +313,13 @@ Tensor tensor_of_bytes(const Format& type, Dimensions shape, Dimensions stride,
           .owner = owner};
 }
 
+Tensor tensor_of_doubles(Dimensions shape, std::span<const double> numbers) {
+  const auto bytes = std::as_bytes(numbers);
+  Dimensions stride = contiguous_stride(shape);
+  return tensor_of_bytes(formats::fp64, std::move(shape), std::move(stride),
+                         {bytes.begin(), bytes.end()});
+}
+
 Tensor uninitialised_tensor(const Format& type, Dimensions shape) {
   Tensor tensor{.type = type,
                 .shape = std::move(shape),

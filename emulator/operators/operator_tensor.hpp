@@ -92,6 +92,8 @@ Tensor tensor_of_numbers(const formats::Format& type, Dimensions shape,
                          std::span<const float> numbers);
 Tensor tensor_of_integers(const formats::Format& type, Dimensions shape,
                           std::span<const std::int64_t> numbers);
+/// FP64 without gaps.
+Tensor tensor_of_doubles(Dimensions shape, std::span<const double> numbers);
 /// A tensor whose elements are yet to be written, without gaps, and the memory of such a one.
 Tensor uninitialised_tensor(const formats::Format& type, Dimensions shape);
 std::span<std::byte> writable_bytes(const Tensor& tensor);

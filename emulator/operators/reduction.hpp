@@ -15,61 +15,75 @@
 // The one interpreter of reductions: any operation, over any shape of them.
 namespace guardbit::emulator::operators {
 
+// Operations, over FP32 or FP64 numbers.
+
 /// a + b; -0 becomes +0, because every accumulator starts from +0.
-struct Sum {
-  using State = float;
+template <class N>
+struct SumOf {
+  using Number = N;
+  using State = N;
   static State identity() { return 0; }
-  static State reduced(State a, float x, std::int64_t) { return a + x; }
+  static State reduced(State a, N x, std::int64_t) { return a + x; }
   static State combined(State a, State b) { return a + b; }
 };
-struct Product {
-  using State = float;
+using Sum = SumOf<float>;
+
+template <class N>
+struct ProductOf {
+  using Number = N;
+  using State = N;
   static State identity() { return 1; }
-  static State reduced(State a, float x, std::int64_t) { return a * x; }
+  static State reduced(State a, N x, std::int64_t) { return a * x; }
   static State combined(State a, State b) { return a * b; }
 };
-struct SumOfSquares {
-  using State = float;
-  static State identity() { return 0; }
-  static State reduced(State a, float x, std::int64_t) { return std::fma(x, x, a); }
-  static State combined(State a, State b) { return a + b; }
+
+template <class N>
+struct SumOfSquaresOf : SumOf<N> {
+  static N reduced(N a, N x, std::int64_t) { return std::fma(x, x, a); }
 };
-struct SumOfMagnitudes {
-  using State = float;
-  static State identity() { return 0; }
-  static State reduced(State a, float x, std::int64_t) { return a + std::fabs(x); }
-  static State combined(State a, State b) { return a + b; }
+using SumOfSquares = SumOfSquaresOf<float>;
+
+template <class N>
+struct SumOfMagnitudesOf : SumOf<N> {
+  static N reduced(N a, N x, std::int64_t) { return a + std::fabs(x); }
 };
 
-/// Mean and squared deviations by Welford; `count` is an exact number, kept as FP32.
-struct Moments {
-  float mean = 0, squares = 0, count = 0;
+/// Mean and squared deviations by Welford; `count` is an exact number, kept as one of the others.
+template <class N>
+struct MomentsOf {
+  N mean = 0, squares = 0, count = 0;
 };
-struct Welford {
-  using State = Moments;
+using Moments = MomentsOf<float>;
+template <class N>
+struct WelfordOf {
+  using Number = N;
+  using State = MomentsOf<N>;
   static State identity() { return {}; }
-  static State reduced(State a, float x, std::int64_t) {
-    const float count = a.count + 1, delta = x - a.mean;
-    const float mean = a.mean + delta / count;
+  static State reduced(State a, N x, std::int64_t) {
+    const N count = a.count + 1, delta = x - a.mean;
+    const N mean = a.mean + delta / count;
     return {mean, std::fma(delta, x - mean, a.squares), count};
   }
   static State combined(State a, State b) {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
-    const float delta = b.mean - a.mean, count = a.count + b.count, share = b.count / count;
+    const N delta = b.mean - a.mean, count = a.count + b.count, share = b.count / count;
     return {std::fma(delta, share, a.mean),
             std::fma((delta * delta) * a.count, share, a.squares + b.squares), count};
   }
 };
+using Welford = WelfordOf<float>;
 
 /// The greatest (or least) number with its index; NaNs win, then lower indices.
-struct Extreme {
-  float number = 0;
+template <class N>
+struct ExtremeOf {
+  N number = 0;
   std::int64_t index = std::numeric_limits<std::int64_t>::max();
 };
-template <bool is_greatest>
-struct ExtremeOf {
-  using State = Extreme;
+template <bool is_greatest, class N>
+struct Extremum {
+  using Number = N;
+  using State = ExtremeOf<N>;
   static State identity() { return {}; }
   static bool wins(State a, State b) {
     if (b.index == identity().index) return true;
@@ -79,7 +93,7 @@ struct ExtremeOf {
     if (a.number == b.number) return a.index < b.index;
     return is_greatest ? a.number > b.number : a.number < b.number;
   }
-  static State reduced(State a, float x, std::int64_t index) {
+  static State reduced(State a, N x, std::int64_t index) {
     const State b{x, index};
     return wins(a, b) ? a : b;
   }
@@ -183,8 +197,9 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
 
 /// Adds elements to slots in turn. `numbers` has `lanes` outputs side by side.
 template <class Op>
-void take_each_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
-                       std::size_t lanes, std::span<typename Op::State> slots) {
+void take_each_in_turn(const Op& op, std::span<const typename Op::Number> numbers,
+                       std::int64_t first_index, std::size_t lanes,
+                       std::span<typename Op::State> slots) {
   for (std::size_t begin = 0; begin < numbers.size(); begin += slots.size()) {
     const std::size_t count = std::min(slots.size(), numbers.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
@@ -195,15 +210,16 @@ void take_each_in_turn(const Op& op, std::span<const float> numbers, std::int64_
 }
 
 template <class Op>
-void take_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
-                  std::size_t lanes, std::span<typename Op::State> slots) {
+void take_in_turn(const Op& op, std::span<const typename Op::Number> numbers,
+                  std::int64_t first_index, std::size_t lanes,
+                  std::span<typename Op::State> slots) {
   vectorised<take_each_in_turn<Op>>(op, numbers, first_index, lanes, slots);
 }
 
 /// The same of some of the slots, from `first_slot` of `slot_count` on.
 template <class Op>
-void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64_t first_index,
-                        std::size_t first_slot, std::size_t slot_count,
+void take_slots_in_turn(const Op& op, std::span<const typename Op::Number> numbers,
+                        std::int64_t first_index, std::size_t first_slot, std::size_t slot_count,
                         std::span<typename Op::State> slots) {
   for (std::size_t begin = first_slot; begin < numbers.size(); begin += slot_count) {
     const std::size_t count = std::min(slots.size(), numbers.size() - begin);
@@ -218,8 +234,8 @@ void take_slots_in_turn(const Op& op, std::span<const float> numbers, std::int64
 /// `threads` threads, which share the blocks.
 template <class Op>
 typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
-                               std::span<const float> row, std::int64_t shift, int threads,
-                               BlockMemory<typename Op::State>& memory) {
+                               std::span<const typename Op::Number> row, std::int64_t shift,
+                               int threads, BlockMemory<typename Op::State>& memory) {
   using State = typename Op::State;
   const Sharing sharing(shape);
   const auto vector = static_cast<std::size_t>(shape.vector);
@@ -255,14 +271,14 @@ typename Op::State reduced_row(const Op& op, const ReductionShape& shape,
 /// Outputs side by side, whose inputs lie `pitch` apart: the same as take_in_turn of what gather
 /// copies.
 template <class Op>
-void take_columns_in_turn(const Op& op, const float* numbers, std::int64_t inputs,
+void take_columns_in_turn(const Op& op, const typename Op::Number* numbers, std::int64_t inputs,
                           std::int64_t pitch, std::size_t lanes,
                           std::span<typename Op::State> slots) {
   const std::size_t rows = slots.size() / lanes;
   std::size_t slot = 0;
   for (std::int64_t i = 0; i < inputs; ++i) {
     typename Op::State* __restrict own = slots.data() + slot * lanes;
-    const float* __restrict row = numbers + i * pitch;
+    const typename Op::Number* __restrict row = numbers + i * pitch;
     for (std::size_t l = 0; l < lanes; ++l) own[l] = op.reduced(own[l], row[l], i);
     if (++slot == rows) slot = 0;
   }
@@ -289,8 +305,9 @@ inline bool are_together(const ReductionWalk& walk, std::int64_t first, std::siz
 }
 
 /// Copies the inputs of outputs [first, first + lanes) side by side.
-inline void gather(const ReductionWalk& walk, std::span<const float> numbers, std::int64_t first,
-                   std::size_t lanes, std::vector<float>& rows) {
+template <class Number>
+void gather(const ReductionWalk& walk, std::span<const Number> numbers, std::int64_t first,
+            std::size_t lanes, std::vector<Number>& rows) {
   rows.resize(static_cast<std::size_t>(walk.inputs) * lanes);
   std::vector<std::int64_t> starts(lanes);
   bool is_together = true;
@@ -301,7 +318,7 @@ inline void gather(const ReductionWalk& walk, std::span<const float> numbers, st
   std::vector<std::int64_t> digits(walk.reduced.size());
   std::int64_t place = 0;
   for (std::int64_t i = 0; i < walk.inputs; ++i) {
-    float* row = rows.data() + static_cast<std::size_t>(i) * lanes;
+    Number* row = rows.data() + static_cast<std::size_t>(i) * lanes;
     if (is_together) {
       std::copy_n(numbers.data() + starts[0] + place, lanes, row);
     } else {
@@ -327,7 +344,8 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
   using State = typename Op::State;
   std::vector<State> results(static_cast<std::size_t>(walk.outputs), op.identity());
   if (walk.inputs == 0 || walk.outputs == 0) return results;
-  const NumberView numbers(input);
+  using Number = typename Op::Number;
+  const ViewOf<Number> numbers(input);
   // Outputs side by side are computed together, more where their inputs are read in place.
   const std::int64_t most_together = walk.reduced.size() == 1 ? 256 : 64;
   const std::int64_t together = shape.vector > 1 || shape.is_split_over_lanes
@@ -339,14 +357,14 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
       std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, walk.inputs * together)));
   formats::parallel_for(
       static_cast<std::size_t>(batches), grain, threads, [&](std::size_t begin, std::size_t end) {
-        std::vector<float> rows;
+        std::vector<Number> rows;
         std::vector<State> slots, of_output;
         detail::BlockMemory<State> memory;
         for (auto batch = static_cast<std::int64_t>(begin); batch < static_cast<std::int64_t>(end);
              ++batch) {
           const std::int64_t first = batch * together;
           const auto lanes = static_cast<std::size_t>(std::min(together, walk.outputs - first));
-          std::span<const float> inputs;
+          std::span<const Number> inputs;
           const bool are_columns =
               lanes > 1 && walk.reduced.size() == 1 && detail::are_together(walk, first, lanes);
           if (are_columns) {
@@ -367,7 +385,7 @@ std::vector<typename Op::State> reduced(const Op& op, const Tensor& input,
           const auto count = static_cast<std::size_t>(shape.threads() * shape.accumulators);
           slots.assign(count * lanes, op.identity());
           if (are_columns) {
-            const float* from = numbers.data() + place_of(walk.kept, first);
+            const Number* from = numbers.data() + place_of(walk.kept, first);
             vectorised<detail::take_columns_in_turn<Op>>(
                 op, from, walk.inputs, walk.reduced[0].place, lanes, std::span(slots));
           } else {

@@ -17,6 +17,7 @@ namespace {
 
 /// Sums of powers of magnitudes, for norms of other orders.
 struct Powers {
+  using Number = float;
   using State = float;
   float order = 2;
   static State identity() { return 0; }
@@ -27,6 +28,7 @@ struct Powers {
 };
 
 struct CountOfNonzeros {
+  using Number = float;
   using State = float;
   static State identity() { return 0; }
   static State reduced(State a, float x, std::int64_t) { return a + (x == 0 ? 0.0F : 1.0F); }
@@ -45,17 +47,37 @@ Plan planned(const Tensor& input, const ReductionKernel& kernel, const Reduction
   return plan;
 }
 
+Tensor result_of(const formats::Format& type, const Dimensions& shape,
+                 std::span<const float> numbers) {
+  return tensor_of_numbers(type, shape, numbers);
+}
+Tensor result_of(const formats::Format&, const Dimensions& shape, std::span<const double> numbers) {
+  return tensor_of_doubles(shape, numbers);
+}
+
 template <class Op, class Finish>
 Reduced reduced_by(const Op& op, const Tensor& input, const ReductionKernel& kernel,
                    const ReductionRequest& request, const Finish& finish) {
   const Plan plan = planned(input, kernel, request);
-  std::vector<float> numbers = reduced(op, input, plan.walk, plan.shape, request.threads);
-  for (float& number : numbers) number = finish(number, plan.walk);
-  return {tensor_of_numbers(request.type.value_or(input.type), plan.walk.result_shape, numbers),
+  auto numbers = reduced(op, input, plan.walk, plan.shape, request.threads);
+  for (auto& number : numbers) number = finish(number, plan.walk);
+  return {result_of(request.type.value_or(input.type), plan.walk.result_shape,
+                    std::span<const typename Op::Number>(numbers)),
           plan.shape.text()};
 }
 
-float unchanged(float number, const ReductionWalk&) { return number; }
+constexpr auto unchanged = [](auto number, const ReductionWalk&) { return number; };
+
+/// Is the reduction one of FP64?
+bool is_of_doubles(const Tensor& input) { return input.type == formats::fp64; }
+
+/// The same operation over FP32 or FP64, as the input has it.
+template <template <class> class Op, class Finish>
+Reduced reduced_in_type(const Tensor& input, const ReductionKernel& kernel,
+                        const ReductionRequest& request, const Finish& finish) {
+  return is_of_doubles(input) ? reduced_by(Op<double>{}, input, kernel, request, finish)
+                              : reduced_by(Op<float>{}, input, kernel, request, finish);
+}
 
 /// Sums and means read 16 bytes of 16-bit types at once.
 ReductionKernel kernel_of_sum(const Tensor& input) {
@@ -79,6 +101,11 @@ Tensor integer_sum(const Tensor& input, const ReductionRequest& request) {
 
 /// An input whose elements were cast before the reduction, as those of other types are.
 Tensor cast(const Tensor& input, const formats::Format& type) {
+  if (type == formats::fp64) {
+    Tensor wide = tensor_of_doubles(input.shape, doubles_of(input));
+    wide.stride = stride_of_result(input);
+    return wide;
+  }
   return tensor_of_numbers(type, input.shape, stride_of_result(input), numbers_of(input));
 }
 
@@ -99,23 +126,24 @@ Reduced sum(const Tensor& input, const ReductionRequest& request) {
     return {integer_sum(input, request), "integers"};
   if (request.type && !casts_in_kernel(input, *request.type))
     return sum(cast(input, *request.type), request);
-  return reduced_by(Sum{}, input, kernel_of_sum(input), request, unchanged);
+  return reduced_in_type<SumOf>(input, kernel_of_sum(input), request, unchanged);
 }
 
 Reduced mean(const Tensor& input, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return mean(cast(input, *request.type), request);
-  return reduced_by(
-      Sum{}, input, kernel_of_sum(input), request, [](float number, const ReductionWalk& walk) {
-        return number *
-               (static_cast<float>(walk.outputs) / static_cast<float>(walk.inputs * walk.outputs));
-      });
+  return reduced_in_type<SumOf>(input, kernel_of_sum(input), request,
+                                [](auto number, const ReductionWalk& walk) {
+                                  using Number = decltype(number);
+                                  return number * (static_cast<Number>(walk.outputs) /
+                                                   static_cast<Number>(walk.inputs * walk.outputs));
+                                });
 }
 
 Reduced product(const Tensor& input, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return product(cast(input, *request.type), request);
-  return reduced_by(Product{}, input, {}, request, unchanged);
+  return reduced_in_type<ProductOf>(input, {}, request, unchanged);
 }
 
 Reduced norm(const Tensor& input, double order, const ReductionRequest& request) {
@@ -123,10 +151,11 @@ Reduced norm(const Tensor& input, double order, const ReductionRequest& request)
     return norm(cast(input, *request.type), order, request);
   // A norm of single elements is their magnitude, whatever its order.
   if (order != 0 && walk_of_reduction(input, request.dimensions, false).inputs == 1)
-    return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);
-  const auto root = [](float number, const ReductionWalk&) { return std::sqrt(number); };
-  if (order == 2) return reduced_by(SumOfSquares{}, input, {}, request, root);
-  if (order == 1) return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);
+    return reduced_in_type<SumOfMagnitudesOf>(input, {}, request, unchanged);
+  const auto root = [](auto number, const ReductionWalk&) { return std::sqrt(number); };
+  if (order == 2) return reduced_in_type<SumOfSquaresOf>(input, {}, request, root);
+  if (order == 1) return reduced_in_type<SumOfMagnitudesOf>(input, {}, request, unchanged);
+  if (is_of_doubles(input)) throw UnknownShape{"norms of FP64 of other orders than 1 and 2"};
   if (order == 0) return reduced_by(CountOfNonzeros{}, input, {}, request, unchanged);
   if (std::isinf(order)) {
     std::vector<float> magnitudes = numbers_of(input);
@@ -168,29 +197,44 @@ Reduced log_sum_exp(const Tensor& input, const ReductionRequest& request) {
   return all;
 }
 
-Spread variance(const Tensor& input, double correction, bool is_root,
-                const ReductionRequest& request) {
+namespace {
+
+template <class Number>
+Spread variance_in(const Tensor& input, double correction, bool is_root,
+                   const ReductionRequest& request) {
   const Plan plan = planned(input, {.accumulators = 2, .vector = 2}, request);
-  const std::vector<Moments> all =
-      reduced(Welford{}, input, plan.walk, plan.shape, request.threads);
-  std::vector<float> spreads(all.size()), means(all.size());
+  const auto all = reduced(WelfordOf<Number>{}, input, plan.walk, plan.shape, request.threads);
+  std::vector<Number> spreads(all.size()), means(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto fewer = static_cast<float>(correction);
-    const float divisor = all[i].count > fewer ? all[i].count - fewer : 0;
-    const float variance = all[i].squares / divisor;
+    const auto fewer = static_cast<Number>(correction);
+    const Number divisor = all[i].count > fewer ? all[i].count - fewer : 0;
+    const Number variance = all[i].squares / divisor;
     spreads[i] = is_root ? std::sqrt(variance) : variance;
     means[i] = all[i].mean;
   }
-  return {tensor_of_numbers(input.type, plan.walk.result_shape, spreads),
-          tensor_of_numbers(input.type, plan.walk.result_shape, means), plan.shape.text()};
+  const auto result = [&](const std::vector<Number>& numbers) {
+    return result_of(input.type, plan.walk.result_shape, std::span<const Number>(numbers));
+  };
+  return {result(spreads), result(means), plan.shape.text()};
 }
 
-Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest& request) {
+}  // namespace
+
+Spread variance(const Tensor& input, double correction, bool is_root,
+                const ReductionRequest& request) {
+  return is_of_doubles(input) ? variance_in<double>(input, correction, is_root, request)
+                              : variance_in<float>(input, correction, is_root, request);
+}
+
+namespace {
+
+template <class Number>
+Extremes extremes_in(const Tensor& input, bool is_greatest, const ReductionRequest& request) {
   const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
   ReductionShape shape;
-  const std::vector<Extreme> found =
-      is_greatest ? reduced(ExtremeOf<true>{}, input, walk, shape, request.threads)
-                  : reduced(ExtremeOf<false>{}, input, walk, shape, request.threads);
+  const std::vector<ExtremeOf<Number>> found =
+      is_greatest ? reduced(Extremum<true, Number>{}, input, walk, shape, request.threads)
+                  : reduced(Extremum<false, Number>{}, input, walk, shape, request.threads);
   const auto size = static_cast<std::size_t>(input.element_bytes());
   std::vector<std::byte> bytes(found.size() * size);
   std::vector<std::int64_t> indices(found.size());
@@ -208,9 +252,16 @@ Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest&
           tensor_of_integers(formats::int64, walk.result_shape, indices)};
 }
 
+}  // namespace
+
+Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest& request) {
+  return is_of_doubles(input) ? extremes_in<double>(input, is_greatest, request)
+                              : extremes_in<float>(input, is_greatest, request);
+}
+
 Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& request) {
   const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
-  const std::vector<float> numbers = numbers_of(input);
+  const std::vector<double> numbers = doubles_of(input);
   std::vector<std::int64_t> truths(static_cast<std::size_t>(walk.outputs));
   for (std::int64_t output = 0; output < walk.outputs; ++output) {
     const std::int64_t start = place_of(walk.kept, output);

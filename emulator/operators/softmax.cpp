@@ -95,11 +95,11 @@ float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t
 }
 
 /// A tensor's elements along one dimension.
-struct Rows {
+struct SoftmaxRows {
   std::int64_t size = 1, inner = 1, count = 1;
 };
-Rows rows_of(const Tensor& tensor, std::int64_t dimension) {
-  Rows rows;
+SoftmaxRows softmax_rows_of(const Tensor& tensor, std::int64_t dimension) {
+  SoftmaxRows rows;
   if (tensor.rank() == 0) return rows;
   const auto d = dimension_of(tensor, dimension);
   rows.size = tensor.shape[d];
@@ -108,7 +108,7 @@ Rows rows_of(const Tensor& tensor, std::int64_t dimension) {
   return rows;
 }
 
-SoftmaxSizes sizes_of(const Rows& rows, const Tensor& tensor, bool widens) {
+SoftmaxSizes sizes_of(const SoftmaxRows& rows, const Tensor& tensor, bool widens) {
   // What is not contiguous is copied first, and is aligned then.
   const bool is_moved = !is_contiguous(tensor);
   const auto row_bytes = rows.size * tensor.element_bytes();
@@ -119,7 +119,7 @@ SoftmaxSizes sizes_of(const Rows& rows, const Tensor& tensor, bool widens) {
           .widens = widens};
 }
 
-std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const Rows& rows,
+std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const SoftmaxRows& rows,
                      std::int64_t row) {
   if (shape.kind != SoftmaxShape::Kind::from_memory) return 0;
   const std::int64_t offset = is_contiguous(tensor) ? tensor.offset : 0;
@@ -128,7 +128,7 @@ std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const Rows
 
 /// Calls body(row, places) for every row; places are those of its first element and the next one.
 template <class Body>
-void for_each_row(const Rows& rows, int threads, const Body& body) {
+void for_each_row(const SoftmaxRows& rows, int threads, const Body& body) {
   const auto grain = static_cast<std::size_t>(
       std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(rows.size, 1)));
   formats::parallel_for(static_cast<std::size_t>(rows.count), grain, threads,
@@ -140,11 +140,11 @@ void for_each_row(const Rows& rows, int threads, const Body& body) {
 }
 
 /// The place of a row's first element; the next ones are `inner` apart.
-std::size_t first_of(const Rows& rows, std::int64_t row) {
+std::size_t first_of(const SoftmaxRows& rows, std::int64_t row) {
   return static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
 }
 
-void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
+void copy_row(const NumberView& numbers, const SoftmaxRows& rows, std::int64_t row,
               std::vector<float>& to) {
   const std::size_t start = first_of(rows, row);
   to.resize(static_cast<std::size_t>(rows.size));
@@ -159,7 +159,7 @@ void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
 /// A result of so many rows, which threads write one by one.
 class ResultRows {
  public:
-  ResultRows(const formats::Format& type, const Tensor& like, const Rows& rows)
+  ResultRows(const formats::Format& type, const Tensor& like, const SoftmaxRows& rows)
       : type_(type), rows_(rows), result_(uninitialised_tensor(type, like.shape)) {
     if (rows.inner != 1) numbers_.resize(static_cast<std::size_t>(like.count()));
   }
@@ -179,7 +179,7 @@ class ResultRows {
 
  private:
   formats::Format type_;
-  Rows rows_;
+  SoftmaxRows rows_;
   Tensor result_;
   /// of rows whose elements do not lie together
   std::vector<float> numbers_;
@@ -223,7 +223,7 @@ void subtract_products(std::span<float> row, std::span<const float> other, float
 SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
                       const formats::Format& type, int threads,
                       const std::optional<SoftmaxShape>& other) {
-  const Rows rows = rows_of(input, dimension);
+  const SoftmaxRows rows = softmax_rows_of(input, dimension);
   const SoftmaxShape shape =
       other ? *other : forward_shape(sizes_of(rows, input, type != input.type));
   const NumberView numbers(input);
@@ -250,7 +250,7 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
 
 Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result) {
   if (input.shape.empty() || input.count() == 0) return result;
-  const Rows rows = rows_of(input, dimension);
+  const SoftmaxRows rows = softmax_rows_of(input, dimension);
   const auto size = static_cast<std::size_t>(rows.size),
              inner = static_cast<std::size_t>(rows.inner);
   const NumberView numbers(input);
@@ -269,7 +269,7 @@ Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Te
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
                                bool is_logarithm, const formats::Format& type, int threads,
                                const std::optional<SoftmaxShape>& other) {
-  const Rows rows = rows_of(gradient, dimension);
+  const SoftmaxRows rows = softmax_rows_of(gradient, dimension);
 
   // softmax's product is a new tensor, so it is aligned wherever the gradient lies.
   const Tensor fresh{.type = gradient.type,

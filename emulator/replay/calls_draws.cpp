@@ -28,9 +28,10 @@ struct Numbers {
   double first = 0, second = 1;
 };
 
-Answer drawn(std::optional<Tensor> result, std::int64_t count, const Context& context) {
+Answer drawn(std::optional<Tensor> result, std::int64_t count, const Context& context,
+             std::int64_t numbers_of_block = 4) {
   Answer answer = computed({std::move(result)}, std::string(how_drawn));
-  answer.drawn = ops::increment_of_draws(count, context.machine);
+  answer.drawn = ops::increment_of_draws(count, context.machine, numbers_of_block);
   return answer;
 }
 
@@ -38,7 +39,9 @@ Answer distributed(const Call& call, const Context& context, Distribution distri
                    const formats::Format& type, const Dimensions& shape, Numbers x = {}) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  if (!ops::is_working_type(type)) return unmodelled("draws of a type without a model");
+  const bool is_unit = distribution == Distribution::uniform && x.first == 0 && x.second == 1;
+  if (!ops::is_working_type(type) && !(type == formats::fp64 && is_unit))
+    return unmodelled("draws of a type without a model");
   const auto numbers = [&] {
     switch (distribution) {
       case Distribution::uniform: return ops::uniform(type, shape, x.first, x.second, *draws);
@@ -48,7 +51,7 @@ Answer distributed(const Call& call, const Context& context, Distribution distri
     }
     return ops::bernoulli(type, shape, x.first, *draws);
   };
-  return drawn(numbers(), formats::element_count(shape), context);
+  return drawn(numbers(), formats::element_count(shape), context, type == formats::fp64 ? 2 : 4);
 }
 template <Distribution distribution>
 Answer new_numbers(const Call& call, Context& context) {

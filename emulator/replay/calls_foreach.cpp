@@ -27,8 +27,11 @@ Value number_of(const Tensor& tensor, std::size_t number) {
 /// not multiply by its reciprocal.
 void adapt_to_lists(const std::string& name, Call& single) {
   if (name != "div" || single.args.size() < 2 || single.args[1].tensor() != nullptr) return;
-  const float divisor = static_cast<float>(single.number(1, "other"));
-  Tensor tensor = operators::tensor_of_numbers(formats::fp32, {}, std::array{divisor});
+  const double divisor = single.number(1, "other");
+  Tensor tensor = single.tensor(0, "self").type == formats::fp64
+                      ? operators::tensor_of_doubles({}, std::array{divisor})
+                      : operators::tensor_of_numbers(formats::fp32, {},
+                                                     std::array{static_cast<float>(divisor)});
   // As a number of Python it takes no part in the choice of types.
   tensor.is_on_gpu = false;
   single.args[1] = Value{std::move(tensor)};

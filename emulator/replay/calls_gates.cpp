@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "emulator/operators/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise.hpp"
 #include "emulator/replay/calls.hpp"
 
 // Gated linear units, whose operand holds values and gates as halves, and logits.

@@ -14,10 +14,16 @@ ops::LossReduction reduction_of(const Call& call, std::size_t position) {
   return static_cast<ops::LossReduction>(number);
 }
 
+/// FP64 has no model in losses that take logarithms.
+const Tensor& floating(const Tensor& tensor, LossKind kind) {
+  const bool has_logarithm = kind == LossKind::cross_entropy || kind == LossKind::logits;
+  return tensor.type == formats::fp64 && !has_logarithm ? tensor : replay::floating(tensor);
+}
+
 Answer loss(const Call& call, Context& context, const ops::ElementLoss& loss,
             std::size_t reduction) {
-  const Tensor& input = floating(call.tensor(0, "self"));
-  const Tensor& target = floating(call.tensor(1, "target"));
+  const Tensor& input = floating(call.tensor(0, "self"), loss.kind);
+  const Tensor& target = floating(call.tensor(1, "target"), loss.kind);
   if (input.shape != target.shape || input.type != target.type)
     return unmodelled("input and target of different shapes or types");
   ops::LossResult all = ops::element_loss(loss, input, target, reduction_of(call, reduction),
@@ -25,12 +31,13 @@ Answer loss(const Call& call, Context& context, const ops::ElementLoss& loss,
   return computed({std::move(all.loss)}, std::move(all.plan));
 }
 Answer gradient(const Call& call, const ops::ElementLoss& loss) {
-  const Tensor& input = floating(call.tensor(1, "self"));
-  const Tensor& target = floating(call.tensor(2, "target"));
+  const Tensor& input = floating(call.tensor(1, "self"), loss.kind);
+  const Tensor& target = floating(call.tensor(2, "target"), loss.kind);
   if (input.shape != target.shape || input.type != target.type)
     return unmodelled("input and target of different shapes or types");
-  ops::LossResult all = ops::element_loss_gradient(loss, floating(call.tensor(0, "grad_output")),
-                                                   input, target, reduction_of(call, 3));
+  ops::LossResult all =
+      ops::element_loss_gradient(loss, floating(call.tensor(0, "grad_output"), loss.kind), input,
+                                 target, reduction_of(call, 3));
   return computed({std::move(all.loss)}, std::move(all.plan));
 }
 
@@ -65,7 +72,7 @@ Answer huber_gradient(const Call& call, Context&) {
 }
 
 Answer likelihood(const Call& call, Context&) {
-  const Tensor& input = floating(call.tensor(0, "self"));
+  const Tensor& input = replay::floating(call.tensor(0, "self"));
   ops::NegativeLogLikelihood all = ops::negative_log_likelihood(
       input, call.tensor(1, "target"), call.optional_tensor(2, "weight"), reduction_of(call, 3),
       call.integer(4, "ignore_index", -100));
@@ -74,15 +81,16 @@ Answer likelihood(const Call& call, Context&) {
 Answer likelihood_gradient(const Call& call, Context&) {
   return computed(
       {ops::negative_log_likelihood_gradient(
-          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
+          replay::floating(call.tensor(0, "grad_output")), replay::floating(call.tensor(1, "self")),
           call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
           call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
       "one element a row");
 }
 Answer likelihood_of_images(const Call& call, Context&) {
-  ops::ImageLikelihood all = ops::image_likelihood(
-      floating(call.tensor(0, "self")), call.tensor(1, "target"), call.optional_tensor(2, "weight"),
-      reduction_of(call, 3), call.integer(4, "ignore_index", -100));
+  ops::ImageLikelihood all =
+      ops::image_likelihood(replay::floating(call.tensor(0, "self")), call.tensor(1, "target"),
+                            call.optional_tensor(2, "weight"), reduction_of(call, 3),
+                            call.integer(4, "ignore_index", -100));
   if (!all.loss) {
     return {.results = {},
             .plan = "atomics add the blocks' sums in no fixed order",
@@ -97,7 +105,7 @@ Answer likelihood_of_images(const Call& call, Context&) {
 Answer likelihood_of_images_gradient(const Call& call, Context&) {
   return computed(
       {ops::image_likelihood_gradient(
-          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
+          replay::floating(call.tensor(0, "grad_output")), replay::floating(call.tensor(1, "self")),
           call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
           call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
       "one element a pixel");

@@ -6,7 +6,8 @@
 
 #include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/integers.hpp"
-#include "emulator/operators/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise_doubles.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/operand_types.hpp"
 
@@ -16,6 +17,9 @@ namespace {
 
 using formats::Format;
 using operators::Parameters;
+
+/// Numbers that a call gives besides tensors, before a kernel holds them in its working type.
+using Numbers = operators::DoubleParameters;
 
 /// A change in place stores in the type of what it changes.
 Format stored_type(const Call& call, const Format& computed) {
@@ -37,10 +41,30 @@ Answer with_integers(const Call& call, std::string_view name, const std::vector<
                   "integers: exact");
 }
 
+Answer with_doubles(const Call& call, Context& context, std::string_view name,
+                    const std::vector<Operand>& operands, const Numbers& numbers) {
+  const operators::DoubleOperator* op = operators::find_double_operator(name);
+  if (op == nullptr) return unmodelled("no model for fp64");
+  if (static_cast<std::size_t>(op->operands) != operands.size())
+    return unmodelled("not modelled with so many operands");
+  std::vector<Tensor> read;
+  for (const Operand& operand : operands)
+    read.push_back(operand.is_number ? operators::tensor_of_doubles({}, std::array{operand.number})
+                                     : operand.tensor);
+  std::vector<const Tensor*> tensors;
+  for (const Tensor& tensor : read) tensors.push_back(&tensor);
+  if (!operators::broadcast_shape(tensors)) return unmodelled("shapes that do not fit");
+  const Format type = op->is_boolean ? formats::b1 : formats::fp64;
+  if (!(stored_type(call, type) == type)) return unmodelled("FP64 stored in another type");
+  return computed({operators::run_doubles(*op, tensors, numbers, type, context.threads)},
+                  std::string(op->expression) + " in FP64");
+}
+
 /// One of the table, over operands that are converted to one type.
 Answer with_numbers(const Call& call, Context& context, std::string_view name,
-                    const std::vector<Operand>& operands, Parameters parameters,
+                    const std::vector<Operand>& operands, const Numbers& numbers,
                     const Format& common) {
+  if (common == formats::fp64) return with_doubles(call, context, name, operands, numbers);
   const operators::PointwiseOperator* op = operators::find_pointwise(name);
   if (op == nullptr) return unmodelled("no model of this operator");
   if (!operators::is_working_type(common))
@@ -52,6 +76,9 @@ Answer with_numbers(const Call& call, Context& context, std::string_view name,
   std::vector<const Tensor*> tensors;
   for (const Tensor& tensor : read) tensors.push_back(&tensor);
   if (!operators::broadcast_shape(tensors)) return unmodelled("shapes that do not fit");
+  Parameters parameters;
+  std::ranges::transform(numbers, parameters.numbers.begin(),
+                         [](double number) { return static_cast<float>(number); });
   parameters.type = common;
   const Format type = stored_type(call, op->is_boolean ? formats::b1 : common);
   return computed({operators::run_pointwise(*op, tensors, parameters, type, context.threads)},
@@ -77,25 +104,12 @@ Answer of_any_numbers(const Call& call, Context& context, std::string_view name,
   return with_numbers(call, context, name, operands, {}, common);
 }
 
-/// 1 / x in FP64, which loss scales are divided by.
-Answer of_doubles(const Call& call) {
-  const Tensor& input = call.tensor(0, "self");
-  std::vector<double> numbers = operators::doubles_of(input);
-  for (double& x : numbers) x = 1 / x;
-  const auto* begin = reinterpret_cast<const std::byte*>(numbers.data());
-  return computed({operators::tensor_of_bytes(formats::fp64, input.shape,
-                                              operators::contiguous_stride(input.shape),
-                                              {begin, begin + numbers.size() * sizeof(double)})},
-                  "1 / x in FP64");
-}
-
 Answer unary(const Call& call, Context& context) {
   const auto operands = one(call);
   std::string name = call.base_name();
   // Of booleans each is the other one.
   if (name == "bitwise_not" && operands[0].tensor.type == formats::b1) name = "logical_not";
   if (name == "sgn") name = "sign";
-  if (name == "reciprocal" && operands[0].tensor.type == formats::fp64) return of_doubles(call);
   if (formats::is_integer(operands[0].tensor.type) &&
       operators::find_integer_operator(name) != nullptr)
     return of_any_numbers(call, context, name, operands);
@@ -119,7 +133,8 @@ Answer binary(const Call& call, Context& context) {
 /// numbers have it: in the tensors' type.
 Operand stored_number(const Operand& number, const Format& common) {
   if (!number.is_number || !operators::is_working_type(common)) return number;
-  return {operators::tensor_of_numbers(common, {}, operators::numbers_of(number.tensor)), true};
+  return {operators::tensor_of_numbers(common, {}, operators::numbers_of(number.tensor)), true,
+          number.number};
 }
 
 Answer of_stored_number(const Call& call, Context& context) {
@@ -143,9 +158,7 @@ Answer sum_of(const Call& call, Context& context, std::string_view name,
          true});
     return with_integers(call, name, operands, common);
   }
-  Parameters parameters;
-  parameters.numbers[0] = static_cast<float>(call.number(2, "alpha", 1));
-  return with_numbers(call, context, name, operands, parameters, common);
+  return with_numbers(call, context, name, operands, {call.number(2, "alpha", 1)}, common);
 }
 
 Answer add(const Call& call, Context& context) {
@@ -167,18 +180,15 @@ Answer div(const Call& call, Context& context) {
     return mode == "floor" ? with_integers(call, "div_floor", operands, common)
                            : unmodelled("integers cut by division");
   const std::string ending = mode.empty() ? "" : "_" + mode;
-  Parameters parameters;
   if (!operands[1].is_number)
-    return with_numbers(call, context, "div" + ending, operands, parameters,
-                        floating_type(operands));
+    return with_numbers(call, context, "div" + ending, operands, {}, floating_type(operands));
   const Format type = floating_type(operands);
   // The kernels multiply by the reciprocal. That of plain division is formed in FP64.
   const double divisor = call.number(1, "other");
-  parameters.numbers[1] = static_cast<float>(divisor);
-  parameters.numbers[0] =
-      mode.empty() ? static_cast<float>(1.0 / divisor) : 1 / parameters.numbers[1];
+  const double inverse =
+      mode.empty() || type == formats::fp64 ? 1 / divisor : double{1 / static_cast<float>(divisor)};
   operands.pop_back();
-  return with_numbers(call, context, "div_by_number" + ending, operands, parameters, type);
+  return with_numbers(call, context, "div_by_number" + ending, operands, {inverse, divisor}, type);
 }
 
 Answer floor_divide(const Call& call, Context& context) {
@@ -215,25 +225,21 @@ Answer pow(const Call& call, Context& context) {
 Answer lerp(const Call& call, Context& context) {
   std::vector<Operand> operands = {operand(call, 0, "self"), operand(call, 1, "end")};
   const Operand weight = operand(call, 2, "weight");
-  Parameters parameters;
-  if (weight.is_number) {
-    parameters.numbers[0] = static_cast<float>(call.number(2, "weight"));
-    return with_numbers(call, context, "lerp_by_number", operands, parameters,
+  if (weight.is_number)
+    return with_numbers(call, context, "lerp_by_number", operands, {call.number(2, "weight")},
                         common_type(operands));
-  }
   operands.push_back(weight);
-  return with_numbers(call, context, "lerp", operands, parameters, common_type(operands));
+  return with_numbers(call, context, "lerp", operands, {}, common_type(operands));
 }
 
 Answer add_scaled(const Call& call, Context& context) {
   const std::vector<Operand> operands = {operand(call, 0, "self"), operand(call, 1, "tensor1"),
                                          operand(call, 2, "tensor2")};
-  Parameters parameters;
-  parameters.numbers[0] = static_cast<float>(call.number(3, "value", 1));
-  return with_numbers(call, context, call.base_name(), operands, parameters, common_type(operands));
+  return with_numbers(call, context, call.base_name(), operands, {call.number(3, "value", 1)},
+                      common_type(operands));
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Answer clamp(const Call& call, Context& context) {
   const std::string name = call.base_name();
@@ -257,10 +263,9 @@ Answer clamp(const Call& call, Context& context) {
                                                          : "minimum";
     return with_numbers(call, context, kernel, operands, {}, common);
   }
-  Parameters parameters;
-  parameters.numbers[0] = has_low ? static_cast<float>(call.number(low_at, "min")) : -infinity;
-  parameters.numbers[1] = has_high ? static_cast<float>(call.number(high_at, "max")) : infinity;
-  return with_numbers(call, context, "clamp", {operands[0]}, parameters, common);
+  const Numbers bounds = {has_low ? call.number(low_at, "min") : -infinity,
+                          has_high ? call.number(high_at, "max") : infinity};
+  return with_numbers(call, context, "clamp", {operands[0]}, bounds, common);
 }
 
 Answer where(const Call& call, Context& context) {
@@ -279,28 +284,25 @@ Answer masked_fill(const Call& call, Context& context) {
     operands.push_back(value);
     return with_integers(call, "masked_fill", operands, type);
   }
-  Parameters parameters;
-  parameters.numbers[0] = operators::numbers_of(value.tensor).at(0);
-  return with_numbers(call, context, "masked_fill", operands, parameters, type);
+  const double number = value.is_number ? value.number : operators::doubles_of(value.tensor).at(0);
+  return with_numbers(call, context, "masked_fill", operands, {number}, type);
 }
 
-/// The number of a parameter as the kernel has it: rounded to FP32, and for some kernels to the
-/// result's type.
-float parameter(const Call& call, std::size_t position, std::string_view name, double absent) {
-  return static_cast<float>(call.number(position, name, absent));
+/// The number of a parameter as kernels of FP32 have it, and as some have it: in the tensor's type.
+double parameter(const Call& call, std::size_t position, std::string_view name, double absent) {
+  return call.number(position, name, absent);
 }
-float stored_parameter(const Call& call, std::size_t position, std::string_view name,
-                       double absent) {
-  return operators::rounded_to(call.tensor(0, "self").type,
-                               parameter(call, position, name, absent));
+double stored_parameter(const Call& call, std::size_t position, std::string_view name,
+                        double absent) {
+  const double number = parameter(call, position, name, absent);
+  const Format& type = call.tensor(0, "self").type;
+  return type == formats::fp64 ? number : operators::rounded_to(type, static_cast<float>(number));
 }
 
 Answer with_parameters(const Call& call, Context& context, std::string_view name,
-                       std::array<float, 4> numbers) {
+                       const Numbers& numbers) {
   const auto operands = one(call);
-  Parameters parameters;
-  parameters.numbers = numbers;
-  return with_numbers(call, context, name, operands, parameters, common_type(operands));
+  return with_numbers(call, context, name, operands, numbers, common_type(operands));
 }
 
 Answer gelu(const Call& call, Context& context) {
@@ -311,17 +313,19 @@ Answer softplus(const Call& call, Context& context) {
   return with_parameters(call, context, "softplus",
                          {parameter(call, 1, "beta", 1), parameter(call, 2, "threshold", 20)});
 }
+/// The product of two is one of FP32.
+Numbers numbers_of_elu(const Call& call) {
+  const auto alpha = static_cast<float>(parameter(call, 1, "alpha", 1));
+  const auto scale = static_cast<float>(parameter(call, 2, "scale", 1));
+  return {alpha * scale, scale, parameter(call, 3, "input_scale", 1)};
+}
 Answer elu(const Call& call, Context& context) {
-  const float scale = parameter(call, 2, "scale", 1);
-  return with_parameters(
-      call, context, "elu",
-      {parameter(call, 1, "alpha", 1) * scale, scale, parameter(call, 3, "input_scale", 1)});
+  return with_parameters(call, context, "elu", numbers_of_elu(call));
 }
 /// PyTorch calls elu for it.
 Answer celu(const Call& call, Context& context) {
   const double alpha = call.number(1, "alpha", 1);
-  return with_parameters(call, context, "elu",
-                         {static_cast<float>(alpha), 1.0F, static_cast<float>(1 / alpha)});
+  return with_parameters(call, context, "elu", {alpha, 1, 1 / alpha});
 }
 Answer leaky_relu(const Call& call, Context& context) {
   return with_parameters(call, context, "leaky_relu", {parameter(call, 1, "negative_slope", 0.01)});
@@ -353,19 +357,17 @@ float largest(const Format& type) {
 }
 
 Answer nan_to_num(const Call& call, Context& context) {
-  const float most = largest(call.tensor(0, "self").type);
+  const double most = largest(call.tensor(0, "self").type);
   return with_parameters(call, context, "nan_to_num",
                          {parameter(call, 1, "nan", 0), parameter(call, 2, "posinf", most),
                           parameter(call, 3, "neginf", -most)});
 }
 
 Answer gradient(const Call& call, Context& context, std::string_view name, std::size_t second = 1,
-                std::array<float, 4> numbers = {}) {
+                const Numbers& numbers = {}) {
   const std::vector<Operand> operands = {operand(call, 0, "grad_output"),
                                          operand(call, second, "self")};
-  Parameters parameters;
-  parameters.numbers = numbers;
-  return with_numbers(call, context, name, operands, parameters, common_type(operands));
+  return with_numbers(call, context, name, operands, numbers, common_type(operands));
 }
 
 Answer plain_gradient(const Call& call, Context& context) {
@@ -396,11 +398,9 @@ Answer shrink_backward(const Call& call, Context& context) {
                   {stored_parameter(call, 2, "lambd", 0.5)});
 }
 Answer elu_backward(const Call& call, Context& context) {
-  const float scale = parameter(call, 2, "scale", 1);
   const bool of_result = call.boolean(4, "is_result", false);
-  return gradient(
-      call, context, of_result ? "elu_backward_result" : "elu_backward", 5,
-      {parameter(call, 1, "alpha", 1) * scale, scale, parameter(call, 3, "input_scale", 1)});
+  return gradient(call, context, of_result ? "elu_backward_result" : "elu_backward", 5,
+                  numbers_of_elu(call));
 }
 
 constexpr std::array unary_names = {

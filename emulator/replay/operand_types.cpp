@@ -50,7 +50,7 @@ Type combined(const Type& higher, const Type& lower) {
 
 Operand operand_of_number(double number) {
   const auto value = static_cast<float>(number);
-  return {operators::tensor_of_numbers(formats::fp32, {}, std::array{value}), true};
+  return {operators::tensor_of_numbers(formats::fp32, {}, std::array{value}), true, number};
 }
 
 Operand operand(const Call& call, std::size_t position, std::string_view name) {
@@ -59,9 +59,10 @@ Operand operand(const Call& call, std::size_t position, std::string_view name) {
   if (const Tensor* tensor = value->tensor()) return {*tensor, false};
   if (const auto* truth = std::get_if<bool>(&value->content))
     return {operators::tensor_of_integers(formats::b1, {}, std::array<std::int64_t, 1>{*truth}),
-            true};
+            true, *truth ? 1.0 : 0.0};
   if (const auto* number = std::get_if<std::int64_t>(&value->content))
-    return {operators::tensor_of_integers(formats::int64, {}, std::array{*number}), true};
+    return {operators::tensor_of_integers(formats::int64, {}, std::array{*number}), true,
+            static_cast<double>(*number)};
   return operand_of_number(call.number(position, name));
 }
 

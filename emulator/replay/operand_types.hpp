@@ -10,9 +10,11 @@ namespace guardbit::emulator::replay {
 
 /// An operand of a pointwise operator: a tensor, or a number of Python.
 struct Operand {
-  /// of a number: one element
+  /// of a number: one element, in FP32 where it is no integer
   Tensor tensor;
   bool is_number = false;
+  /// the number itself, in FP64
+  double number = 0;
 };
 
 /// The argument of that position or name. UnknownArguments where it is neither.

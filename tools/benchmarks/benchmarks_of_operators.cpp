@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "emulator/operators/optimizers.hpp"
-#include "emulator/operators/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/row_norms.hpp"
 #include "emulator/operators/softmax.hpp"

@@ -312,6 +312,13 @@ TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each c
   }
 }
 
+TEST_CASE("Replay: recorded operators of FP64 are exact, each call") {
+  const Replay replay = replayed(in_source("tests/golden/operators/doubles.safetensors"));
+  CHECK(replay.summary.calls == 167);
+  CHECK(replay.summary.exact == replay.summary.calls);
+  CHECK(replay.summary.outputs_exact == replay.summary.outputs);
+}
+
 TEST_CASE("Replay: recorded values added at indices, gates and losses are exact, each call") {
   const Replay replay =
       replayed(in_source("tests/golden/operators/indices_and_losses.safetensors"));

@@ -5,7 +5,7 @@
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
-#include "emulator/operators/pointwise_program.hpp"
+#include "emulator/operators/pointwise/pointwise_program.hpp"
 
 namespace guardbit::emulator::operators {
 namespace {

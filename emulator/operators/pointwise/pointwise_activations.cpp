@@ -1,5 +1,5 @@
 #include "emulator/operators/kernels/activation_expressions.hpp"
-#include "emulator/operators/pointwise_program.hpp"
+#include "emulator/operators/pointwise/pointwise_program.hpp"
 
 // Activations and their gradients.
 namespace guardbit::emulator::operators {

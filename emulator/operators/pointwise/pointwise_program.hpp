@@ -3,7 +3,7 @@
 #include "emulator/engine/cpu.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
 #include "emulator/operators/kernels/activation_expressions.hpp"
-#include "emulator/operators/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise.hpp"
 
 // An expression over numbers as a row of the table of pointwise operators. An Expression is an
 // object without state that takes one to three numbers and the parameters.

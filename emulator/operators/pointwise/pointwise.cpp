@@ -1,4 +1,4 @@
-#include "emulator/operators/pointwise.hpp"
+#include "emulator/operators/pointwise/pointwise.hpp"
 
 #include <algorithm>
 #include <cassert>

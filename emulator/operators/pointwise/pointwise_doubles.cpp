@@ -1,0 +1,270 @@
+#include "emulator/operators/pointwise/pointwise_doubles.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "emulator/functions/cuda/cuda_doubles.hpp"
+#include "emulator/functions/rounded_instruction.hpp"
+#include "emulator/operators/broadcast.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::operators {
+namespace {
+
+using P = const DoubleParameters&;
+
+/// A NaN as the GPU gives it; the host's units choose another operand's.
+template <class... Operands>
+double of_unit(RoundedOperation operation, double result, Operands... operands) {
+  if (result == result) return result;
+  const std::array<std::uint64_t, sizeof...(Operands)> codes = {
+      std::bit_cast<std::uint64_t>(operands)...};
+  return std::bit_cast<double>(
+      rounded::nan_code({.operation = operation, .format = formats::fp64}, codes));
+}
+
+double add(double x, double y) { return of_unit(RoundedOperation::add, x + y, x, y); }
+double sub(double x, double y) { return of_unit(RoundedOperation::sub, x - y, x, y); }
+double mul(double x, double y) { return of_unit(RoundedOperation::mul, x * y, x, y); }
+double div(double x, double y) { return of_unit(RoundedOperation::div, x / y, x, y); }
+double root(double x) { return of_unit(RoundedOperation::sqrt, std::sqrt(x), x); }
+double fma(double x, double y, double z) {
+  return of_unit(RoundedOperation::fma, std::fma(x, y, z), x, y, z);
+}
+double power(double x) { return of_unit(RoundedOperation::add, cuda_math::exp(x), x, x); }
+double logarithm(double x) { return of_unit(RoundedOperation::add, cuda_math::log(x), x, x); }
+double truth(bool is_true) { return is_true ? 1 : 0; }
+
+/// Zeros of both signs: the positive one is the greater. A NaN wins.
+double greater(double x, double y) {
+  if (std::isnan(x)) return x;
+  if (std::isnan(y)) return y;
+  if (x == y) return std::signbit(x) ? y : x;
+  return x > y ? x : y;
+}
+double lesser(double x, double y) {
+  if (std::isnan(x)) return x;
+  if (std::isnan(y)) return y;
+  if (x == y) return std::signbit(x) ? x : y;
+  return x < y ? x : y;
+}
+
+double lerp(double x, double y, double weight) {
+  const double way = sub(y, x);
+  return std::abs(weight) < 0.5 ? fma(weight, way, x) : fma(-way, sub(1, weight), y);
+}
+
+double python_remainder(double x, double y) {
+  const double rest = std::fmod(x, y);
+  return rest != 0 && (y < 0) != (rest < 0) ? add(rest, y) : rest;
+}
+
+double floor_quotient(double x, double y, double whole, double quotient) {
+  const double rest = std::fmod(x, y);
+  if (y == 0) return quotient;
+  if (rest != 0 && (y < 0) != (rest < 0)) whole = sub(whole, 1);
+  if (whole == 0) return std::copysign(0.0, quotient);
+  const double floor = std::floor(whole);
+  return sub(whole, floor) > 0.5 ? floor + 1 : floor;
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double pi = std::numbers::pi;
+
+constexpr std::array table = {
+    // One operand.
+    DoubleOperator{"abs", 1, "|x|", [](double x, double, double, P) { return std::abs(x); }},
+    DoubleOperator{"neg", 1, "-x", [](double x, double, double, P) { return -x; }},
+    DoubleOperator{"sign", 1, "1, 0 or -1",
+                   [](double x, double, double, P) { return truth(x > 0) - truth(x < 0); }},
+    DoubleOperator{"floor", 1, "the integer at or below x",
+                   [](double x, double, double, P) { return std::floor(x); }},
+    DoubleOperator{"ceil", 1, "the integer at or above x",
+                   [](double x, double, double, P) { return std::ceil(x); }},
+    DoubleOperator{"round", 1, "the nearest integer, ties to even",
+                   [](double x, double, double, P) { return std::nearbyint(x); }},
+    DoubleOperator{"trunc", 1, "x cut to an integer",
+                   [](double x, double, double, P) { return std::trunc(x); }},
+    DoubleOperator{"frac", 1, "x - trunc(x)",
+                   [](double x, double, double, P) { return sub(x, std::trunc(x)); }},
+    DoubleOperator{"sqrt", 1, "IEEE square root",
+                   [](double x, double, double, P) { return root(x); }},
+    DoubleOperator{"reciprocal", 1, "1 / x", [](double x, double, double, P) { return div(1, x); }},
+    DoubleOperator{"relu", 1, "the greater of x and 0; a NaN stays",
+                   [](double x, double, double, P) { return std::isnan(x) || x > 0 ? x : 0; }},
+    DoubleOperator{"deg2rad", 1, "x pi / 180, the factor rounded once",
+                   [](double x, double, double, P) { return mul(x, pi / 180); }},
+    DoubleOperator{"rad2deg", 1, "x 180 / pi, the factor rounded once",
+                   [](double x, double, double, P) { return mul(x, 180 / pi); }},
+    DoubleOperator{"pow_2", 1, "x x", [](double x, double, double, P) { return mul(x, x); }},
+    DoubleOperator{"pow_3", 1, "(x x) x",
+                   [](double x, double, double, P) { return mul(mul(x, x), x); }},
+    DoubleOperator{"pow_minus_2", 1, "1 / (x x)",
+                   [](double x, double, double, P) { return div(1, mul(x, x)); }},
+    DoubleOperator{"exp", 1, "exp(x)", [](double x, double, double, P) { return power(x); }},
+    DoubleOperator{"log", 1, "log(x)", [](double x, double, double, P) { return logarithm(x); }},
+    DoubleOperator{"sigmoid", 1, "1 / (1 + exp(-x))",
+                   [](double x, double, double, P) { return div(1, add(1, power(-x))); }},
+    DoubleOperator{"silu", 1, "x / (1 + exp(-x))",
+                   [](double x, double, double, P) { return div(x, add(1, power(-x))); }},
+    DoubleOperator{"div_by_number", 1, "x p, p is 1 / y rounded once",
+                   [](double x, double, double, P p) { return mul(x, p[0]); }},
+    DoubleOperator{"div_by_number_trunc", 1, "x p cut to an integer, p is 1 / y",
+                   [](double x, double, double, P p) { return std::trunc(mul(x, p[0])); }},
+    DoubleOperator{"div_by_number_floor", 1, "(x - fmod(x, q)) p, corrected, p is 1 / q",
+                   [](double x, double, double, P p) {
+                     const double y = p[1], inverse = p[0];
+                     return floor_quotient(x, y, mul(sub(x, std::fmod(x, y)), inverse),
+                                           mul(x, inverse));
+                   }},
+    DoubleOperator{"clamp", 1, "max(x, p), then min with q; a NaN stays",
+                   [](double x, double, double, P p) {
+                     return std::isnan(x) ? x : lesser(greater(x, p[0]), p[1]);
+                   }},
+    DoubleOperator{"threshold", 1, "x above p, else q",
+                   [](double x, double, double, P p) { return x <= p[0] ? p[1] : x; }},
+    DoubleOperator{"leaky_relu", 1, "x above 0, else x p",
+                   [](double x, double, double, P p) { return x > 0 ? x : mul(x, p[0]); }},
+    // Two.
+    DoubleOperator{"add", 2, "fma(y, p, x), p is alpha",
+                   [](double x, double y, double, P p) { return fma(y, p[0], x); }},
+    DoubleOperator{"sub", 2, "fma(y, -p, x), p is alpha",
+                   [](double x, double y, double, P p) { return fma(y, -p[0], x); }},
+    DoubleOperator{"mul", 2, "x y", [](double x, double y, double, P) { return mul(x, y); }},
+    DoubleOperator{"div", 2, "x / y", [](double x, double y, double, P) { return div(x, y); }},
+    DoubleOperator{"div_trunc", 2, "x / y cut to an integer",
+                   [](double x, double y, double, P) { return std::trunc(div(x, y)); }},
+    DoubleOperator{"div_floor", 2, "(x - fmod(x, y)) / y, corrected and rounded to an integer",
+                   [](double x, double y, double, P) {
+                     return floor_quotient(x, y, div(sub(x, std::fmod(x, y)), y), div(x, y));
+                   }},
+    DoubleOperator{"fmod", 2, "fmod(x, y)",
+                   [](double x, double y, double, P) { return std::fmod(x, y); }},
+    DoubleOperator{"remainder", 2, "fmod(x, y), y added where the signs differ",
+                   [](double x, double y, double, P) { return python_remainder(x, y); }},
+    DoubleOperator{"copysign", 2, "|x| with the sign of y",
+                   [](double x, double y, double, P) { return std::copysign(x, y); }},
+    DoubleOperator{"maximum", 2, "the greater; a NaN wins",
+                   [](double x, double y, double, P) { return greater(x, y); }},
+    DoubleOperator{"minimum", 2, "the lesser; a NaN wins",
+                   [](double x, double y, double, P) { return lesser(x, y); }},
+    DoubleOperator{"fmax", 2, "the greater; a NaN loses",
+                   [](double x, double y, double,
+                      P) { return std::isnan(x)   ? y
+                                  : std::isnan(y) ? x
+                                                  : greater(x, y); }},
+    DoubleOperator{"fmin", 2, "the lesser; a NaN loses",
+                   [](double x, double y, double,
+                      P) { return std::isnan(x)   ? y
+                                  : std::isnan(y) ? x
+                                                  : lesser(x, y); }},
+    DoubleOperator{"heaviside", 2, "y where x is 0, else 1 above it and 0 below",
+                   [](double x, double y, double, P) { return x == 0 ? y : truth(x > 0); }},
+    DoubleOperator{"lerp_by_number", 2, "as lerp, z is p",
+                   [](double x, double y, double, P p) { return lerp(x, y, p[0]); }},
+    DoubleOperator{"masked_fill", 2, "p where y is true, else x",
+                   [](double x, double y, double, P p) { return y == 0 ? x : p[0]; }},
+    DoubleOperator{"sigmoid_backward", 2, "(x (1 - y)) y",
+                   [](double x, double y, double, P) { return mul(mul(x, sub(1, y)), y); }},
+    DoubleOperator{"threshold_backward", 2, "x where y is above p, else 0",
+                   [](double x, double y, double, P p) { return y <= p[0] ? 0 : x; }},
+    DoubleOperator{"leaky_relu_backward", 2, "x where y is above 0, else x p",
+                   [](double x, double y, double, P p) { return y > 0 ? x : mul(x, p[0]); }},
+    DoubleOperator{"hardtanh_backward", 2, "x where y is between p and q, else 0",
+                   [](double x, double y, double, P p) { return y <= p[0] || y >= p[1] ? 0 : x; }},
+    // Three.
+    DoubleOperator{"lerp", 3, "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",
+                   [](double x, double y, double z, P) { return lerp(x, y, z); }},
+    DoubleOperator{"addcmul", 3, "fma(p, y z, x); p = 1: fma(y, z, x)",
+                   [](double x, double y, double z, P p) {
+                     return p[0] == 1 ? fma(y, z, x) : fma(p[0], mul(y, z), x);
+                   }},
+    DoubleOperator{"addcdiv", 3, "fma(p, y / z, x)",
+                   [](double x, double y, double z, P p) { return fma(p[0], div(y, z), x); }},
+    DoubleOperator{"clamp_by_tensors", 3, "max(x, y), then min with z; a NaN stays",
+                   [](double x, double y, double z, P) { return lesser(greater(x, y), z); }},
+    DoubleOperator{"where", 3, "y where x is true, else z",
+                   [](double x, double y, double z, P) { return x == 0 ? z : y; }},
+    // Comparisons.
+    DoubleOperator{"isnan", 1, "is x a NaN?",
+                   [](double x, double, double, P) { return truth(std::isnan(x)); }, true},
+    DoubleOperator{"isinf", 1, "is x infinite?",
+                   [](double x, double, double, P) { return truth(std::abs(x) == infinity); },
+                   true},
+    DoubleOperator{"isfinite", 1, "is x finite?",
+                   [](double x, double, double, P) { return truth(std::isfinite(x)); }, true},
+    DoubleOperator{"signbit", 1, "the sign of x",
+                   [](double x, double, double, P) { return truth(std::signbit(x)); }, true},
+    DoubleOperator{"logical_not", 1, "x = 0",
+                   [](double x, double, double, P) { return truth(x == 0); }, true},
+    DoubleOperator{"eq", 2, "x = y", [](double x, double y, double, P) { return truth(x == y); },
+                   true},
+    DoubleOperator{"ne", 2, "x /= y", [](double x, double y, double, P) { return truth(x != y); },
+                   true},
+    DoubleOperator{"lt", 2, "x < y", [](double x, double y, double, P) { return truth(x < y); },
+                   true},
+    DoubleOperator{"le", 2, "x <= y", [](double x, double y, double, P) { return truth(x <= y); },
+                   true},
+    DoubleOperator{"gt", 2, "x > y", [](double x, double y, double, P) { return truth(x > y); },
+                   true},
+    DoubleOperator{"ge", 2, "x >= y", [](double x, double y, double, P) { return truth(x >= y); },
+                   true},
+    DoubleOperator{"logical_and", 2, "x and y",
+                   [](double x, double y, double, P) { return truth(x != 0 && y != 0); }, true},
+    DoubleOperator{"logical_or", 2, "x or y",
+                   [](double x, double y, double, P) { return truth(x != 0 || y != 0); }, true},
+    DoubleOperator{"logical_xor", 2, "either x or y",
+                   [](double x, double y, double, P) { return truth((x != 0) != (y != 0)); }, true},
+};
+
+}  // namespace
+
+std::span<const DoubleOperator> double_operators() { return table; }
+
+const DoubleOperator* find_double_operator(std::string_view name) {
+  const auto found = std::ranges::find(table, name, &DoubleOperator::name);
+  return found == table.end() ? nullptr : &*found;
+}
+
+Tensor run_doubles(const DoubleOperator& op, std::span<const Tensor* const> operands,
+                   const DoubleParameters& parameters, const formats::Format& type, int threads) {
+  const auto shape = broadcast_shape(operands);
+  assert(shape && operands.size() == static_cast<std::size_t>(op.operands));
+  assert(type == formats::fp64 || type == formats::b1);
+  std::vector<std::vector<double>> numbers;
+  for (const Tensor* operand : operands) numbers.push_back(doubles_of(*operand));
+  Tensor result = uninitialised_tensor(type, *shape);
+  for (const Tensor* operand : operands) {
+    if (operand->shape == *shape) {
+      result.stride = operand->stride;
+      break;
+    }
+  }
+  const auto bytes = writable_bytes(result);
+  formats::parallel_for(static_cast<std::size_t>(result.count()), 4096, threads,
+                        [&](std::size_t begin, std::size_t end) {
+                          std::vector<BroadcastPlaces> places;
+                          for (const Tensor* operand : operands)
+                            places.emplace_back(operand->shape, *shape,
+                                                static_cast<std::int64_t>(begin));
+                          for (std::size_t i = begin; i < end; ++i) {
+                            std::array<double, 3> x{};
+                            for (std::size_t k = 0; k < numbers.size(); ++k)
+                              x[k] = numbers[k][static_cast<std::size_t>(places[k].next())];
+                            const double number = op.run(x[0], x[1], x[2], parameters);
+                            if (type == formats::b1) {
+                              bytes[i] = static_cast<std::byte>(number != 0);
+                            } else {
+                              reinterpret_cast<double*>(bytes.data())[i] = number;
+                            }
+                          }
+                        });
+  return result;
+}
+
+}  // namespace guardbit::emulator::operators
