@@ -110,6 +110,12 @@ Answer unary(const Call& call, Context& context) {
   // Of booleans each is the other one.
   if (name == "bitwise_not" && operands[0].tensor.type == formats::b1) name = "logical_not";
   if (name == "sgn") name = "sign";
+  if (name == "relu" && formats::is_integer(operands[0].tensor.type))
+    return with_integers(
+        call, "maximum",
+        {operands[0],
+         {operators::tensor_of_integers(formats::int64, {}, std::array<std::int64_t, 1>{0}), true}},
+        operands[0].tensor.type);
   if (formats::is_integer(operands[0].tensor.type) &&
       operators::find_integer_operator(name) != nullptr)
     return of_any_numbers(call, context, name, operands);

@@ -24,7 +24,7 @@ RECORDED = {
     "recommender_bf16": "recommender.py bf16", "recommender_fp16": "recommender.py fp16",
     "lstm_fp32": "rnn_language.py LSTM fp32", "lstm_fp16": "rnn_language.py LSTM fp16", "lstm_bf16": "rnn_language.py LSTM bf16",
     "gru_fp32": "rnn_language.py GRU fp32", "recommender_fp32": "recommender.py fp32", "encoder_fp32": "encoder.py fp32",
-    "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py",
+    "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py", "formulas": "formulas.py",
     "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
     "qwen3_0.6b": "qwen3.py 0.6B", "qwen3_4b": "qwen3.py 4B",
 }
@@ -174,6 +174,7 @@ for name, f, tensors in (
     ("greatest", lambda a: torch.zeros(8, 8, device=a.device).scatter_reduce(0, (a.detach() > 0).long(), a.detach(), "amax"), (x,)),
     ("histogram", lambda a: torch.histc((a.detach() * 2).round(), 9, -4, 4), (x,)),
     ("cumsum", lambda a: (a.detach() > 0).cumsum(1, dtype=torch.int32), (x,)),
+    ("relu of integers", lambda a: (a.detach() * 4).long().relu(), (x,)),
     ("index_add", lambda a, b: a.index_add(0, index.to(a.device), b), (x, y[:3])),
     ("picked twice", lambda a: a[torch.tensor([1, 1, 5], device=a.device)] * 3, (x,)),
 ):
@@ -199,7 +200,7 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     result = run(script(tmp_path, COMPOSED), folder=tmp_path)
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stderr
-    assert [line for line in lines[:-3] if not line.endswith(" True")] == [] and len(lines) == 22
+    assert [line for line in lines[:-3] if not line.endswith(" True")] == [] and len(lines) == 23
     assert lines[-3:] == ["(6, 8) True", "True False", "can't convert "]
 
 

@@ -13,7 +13,7 @@ import torch
 
 from .. import Error
 from .._core import version
-from . import composed, copies, cuda, encoder_layers, fused_attention, generators, gradients, ranges
+from . import autograd_formulas, composed, copies, cuda, encoder_layers, fused_attention, generators, gradients, ranges
 from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
 from .gpu_tensor import GpuTensor
 from .recording.against import Against, Differs
@@ -34,7 +34,7 @@ def prepare(driver: Any) -> list[Any]:
     torch._C._set_only_lift_cpu_tensors(True)
     torch.__future__.set_swap_module_params_on_conversion(True)
     cuda.install()
-    return [fused_attention.install()]
+    return [fused_attention.install(), autograd_formulas.install()]
 
 
 def stored_elements(tensor: Any) -> Any:
