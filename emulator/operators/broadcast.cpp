@@ -1,5 +1,7 @@
 #include "emulator/operators/broadcast.hpp"
 
+#include <algorithm>
+
 namespace guardbit::emulator::operators {
 
 std::optional<Dimensions> broadcast_shape(std::span<const Tensor* const> tensors) {
@@ -18,6 +20,15 @@ std::optional<Dimensions> broadcast_shape(std::span<const Tensor* const> tensors
     }
   }
   return shape;
+}
+
+Tensor broadcast_result(std::span<const Tensor* const> operands, const Dimensions& shape,
+                        const formats::Format& type) {
+  Tensor result = uninitialised_tensor(type, shape);
+  const auto found = std::ranges::find(
+      operands, shape, [](const Tensor* operand) -> const Dimensions& { return operand->shape; });
+  if (found != operands.end()) result.stride = (*found)->stride;
+  return result;
 }
 
 BroadcastPlaces::BroadcastPlaces(const Dimensions& smaller, const Dimensions& larger,

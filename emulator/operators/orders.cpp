@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/operators/rows.hpp"
+
 namespace guardbit::emulator::operators {
 namespace {
 
@@ -45,23 +47,6 @@ Keys keys_of(const Tensor& input) {
     keys.by_value[i] = x != x ? nan_key : key(x == 0 ? 0.0 : x);
   }
   return keys;
-}
-
-/// The rows along a dimension.
-struct Rows {
-  std::int64_t size, inner, count;
-
-  std::size_t at(std::int64_t row, std::int64_t i, std::int64_t length) const {
-    return static_cast<std::size_t>(row / inner * length * inner + row % inner + i * inner);
-  }
-  std::size_t at(std::int64_t row, std::int64_t i) const { return at(row, i, size); }
-};
-
-Rows rows_along(const Tensor& input, std::size_t d) {
-  Rows rows{.size = input.rank() == 0 ? 1 : input.shape[d], .inner = 1, .count = 0};
-  for (std::size_t i = d + 1; i < input.shape.size(); ++i) rows.inner *= input.shape[i];
-  rows.count = rows.size == 0 ? 0 : input.count() / rows.size;
-  return rows;
 }
 
 /// PyTorch's network of compare-and-exchange for 32 places; places beyond the row go to the end. It

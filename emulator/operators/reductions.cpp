@@ -259,9 +259,12 @@ Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest&
                               : extremes_in<float>(input, is_greatest, request);
 }
 
-Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& request) {
+namespace {
+
+template <class Number>
+Tensor any_or_all_in(const Tensor& input, bool is_any, const ReductionRequest& request) {
   const ReductionWalk walk = walk_of_reduction(input, request.dimensions, request.keep_dimensions);
-  const std::vector<double> numbers = doubles_of(input);
+  const ViewOf<Number> numbers(input);
   std::vector<std::int64_t> truths(static_cast<std::size_t>(walk.outputs));
   for (std::int64_t output = 0; output < walk.outputs; ++output) {
     const std::int64_t start = place_of(walk.kept, output);
@@ -273,6 +276,13 @@ Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& requ
     truths[static_cast<std::size_t>(result_of(walk.kept, output))] = truth ? 1 : 0;
   }
   return tensor_of_integers(formats::b1, walk.result_shape, truths);
+}
+
+}  // namespace
+
+Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& request) {
+  return is_of_doubles(input) ? any_or_all_in<double>(input, is_any, request)
+                              : any_or_all_in<float>(input, is_any, request);
 }
 
 }  // namespace guardbit::emulator::operators

@@ -11,6 +11,7 @@
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
+#include "emulator/operators/rows.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
@@ -131,9 +132,8 @@ Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
 Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
   if (input.rank() == 0) return {input, "one element"};
   const auto d = dimension_of(input, dimension);
-  const std::int64_t size = input.shape[d];
-  std::int64_t inner = 1;
-  for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
+  const Rows along = rows_along(input, d);
+  const std::int64_t size = along.size, inner = along.inner;
   if (formats::is_integer(input.type)) return integer_scan(input, size, inner, operation);
   const Step step{operation, input.type};
   std::vector<float> numbers = numbers_of(input);

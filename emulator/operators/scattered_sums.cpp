@@ -11,6 +11,7 @@
 #include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
+#include "emulator/operators/rows.hpp"
 #include "emulator/operators/trees.hpp"
 
 namespace guardbit::emulator::operators {
@@ -128,12 +129,10 @@ ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, s
 ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
                        const Tensor& source, double factor, const Tensor* recorded) {
   const auto d = dimension_of(input, dimension);
-  const std::vector<std::int64_t> all =
-      places_of(indices, input.shape.empty() ? 1 : input.shape[d]);
+  const Rows rows = rows_along(input, d);
+  const std::int64_t size = rows.size, inner = rows.inner;
+  const std::vector<std::int64_t> all = places_of(indices, size);
   const NumberView starts(input), sources(source);
-  std::int64_t inner = 1;
-  for (std::size_t i = d + 1; i < input.shape.size(); ++i) inner *= input.shape[i];
-  const std::int64_t size = input.shape.empty() ? 1 : input.shape[d];
   const auto taken = static_cast<std::int64_t>(all.size());
   if (size == 0 || source.count() != input.count() / size * taken)
     throw UnknownShape{"indices for another number of elements"};

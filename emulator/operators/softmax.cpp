@@ -14,6 +14,7 @@
 #include "emulator/operators/kernels/vectorised.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
+#include "emulator/operators/rows.hpp"
 #include "emulator/operators/trees.hpp"
 #include "formats/support/parallel.hpp"
 
@@ -94,21 +95,7 @@ float row_sum(const SoftmaxShape& shape, std::span<const float> row, std::size_t
   return vectorised<sum_of_row>(shape, row, shift, std::span(values));
 }
 
-/// A tensor's elements along one dimension.
-struct SoftmaxRows {
-  std::int64_t size = 1, inner = 1, count = 1;
-};
-SoftmaxRows softmax_rows_of(const Tensor& tensor, std::int64_t dimension) {
-  SoftmaxRows rows;
-  if (tensor.rank() == 0) return rows;
-  const auto d = dimension_of(tensor, dimension);
-  rows.size = tensor.shape[d];
-  for (std::size_t i = d + 1; i < tensor.shape.size(); ++i) rows.inner *= tensor.shape[i];
-  rows.count = rows.size == 0 ? 0 : tensor.count() / rows.size;
-  return rows;
-}
-
-SoftmaxSizes sizes_of(const SoftmaxRows& rows, const Tensor& tensor, bool widens) {
+SoftmaxSizes sizes_of(const Rows& rows, const Tensor& tensor, bool widens) {
   // What is not contiguous is copied first, and is aligned then.
   const bool is_moved = !is_contiguous(tensor);
   const auto row_bytes = rows.size * tensor.element_bytes();
@@ -119,7 +106,7 @@ SoftmaxSizes sizes_of(const SoftmaxRows& rows, const Tensor& tensor, bool widens
           .widens = widens};
 }
 
-std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const SoftmaxRows& rows,
+std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const Rows& rows,
                      std::int64_t row) {
   if (shape.kind != SoftmaxShape::Kind::from_memory) return 0;
   const std::int64_t offset = is_contiguous(tensor) ? tensor.offset : 0;
@@ -128,7 +115,7 @@ std::size_t shift_of(const SoftmaxShape& shape, const Tensor& tensor, const Soft
 
 /// Calls body(row, places) for every row; places are those of its first element and the next one.
 template <class Body>
-void for_each_row(const SoftmaxRows& rows, int threads, const Body& body) {
+void for_each_row(const Rows& rows, int threads, const Body& body) {
   const auto grain = static_cast<std::size_t>(
       std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(rows.size, 1)));
   formats::parallel_for(static_cast<std::size_t>(rows.count), grain, threads,
@@ -139,14 +126,9 @@ void for_each_row(const SoftmaxRows& rows, int threads, const Body& body) {
                         });
 }
 
-/// The place of a row's first element; the next ones are `inner` apart.
-std::size_t first_of(const SoftmaxRows& rows, std::int64_t row) {
-  return static_cast<std::size_t>(row / rows.inner * rows.size * rows.inner + row % rows.inner);
-}
-
-void copy_row(const NumberView& numbers, const SoftmaxRows& rows, std::int64_t row,
+void copy_row(const NumberView& numbers, const Rows& rows, std::int64_t row,
               std::vector<float>& to) {
-  const std::size_t start = first_of(rows, row);
+  const std::size_t start = rows.at(row, 0);
   to.resize(static_cast<std::size_t>(rows.size));
   if (rows.inner == 1) {
     if (!to.empty()) std::memcpy(to.data(), numbers.data() + start, to.size() * sizeof(float));
@@ -159,7 +141,7 @@ void copy_row(const NumberView& numbers, const SoftmaxRows& rows, std::int64_t r
 /// A result of so many rows, which threads write one by one.
 class ResultRows {
  public:
-  ResultRows(const formats::Format& type, const Tensor& like, const SoftmaxRows& rows)
+  ResultRows(const formats::Format& type, const Tensor& like, const Rows& rows)
       : type_(type), rows_(rows), result_(uninitialised_tensor(type, like.shape)) {
     if (rows.inner != 1) numbers_.resize(static_cast<std::size_t>(like.count()));
   }
@@ -168,7 +150,7 @@ class ResultRows {
     if (rows_.inner == 1)
       return write_numbers(type_, row * rows_.size, numbers, false, writable_bytes(result_));
     const auto inner = static_cast<std::size_t>(rows_.inner);
-    const std::size_t start = first_of(rows_, row);
+    const std::size_t start = rows_.at(row, 0);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers_[start + i * inner] = numbers[i];
   }
 
@@ -179,7 +161,7 @@ class ResultRows {
 
  private:
   formats::Format type_;
-  SoftmaxRows rows_;
+  Rows rows_;
   Tensor result_;
   /// of rows whose elements do not lie together
   std::vector<float> numbers_;
@@ -223,7 +205,7 @@ void subtract_products(std::span<float> row, std::span<const float> other, float
 SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
                       const formats::Format& type, int threads,
                       const std::optional<SoftmaxShape>& other) {
-  const SoftmaxRows rows = softmax_rows_of(input, dimension);
+  const Rows rows = rows_along(input, dimension_of(input, dimension));
   const SoftmaxShape shape =
       other ? *other : forward_shape(sizes_of(rows, input, type != input.type));
   const NumberView numbers(input);
@@ -250,13 +232,13 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
 
 Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Tensor& result) {
   if (input.shape.empty() || input.count() == 0) return result;
-  const SoftmaxRows rows = softmax_rows_of(input, dimension);
+  const Rows rows = rows_along(input, dimension_of(input, dimension));
   const auto size = static_cast<std::size_t>(rows.size),
              inner = static_cast<std::size_t>(rows.inner);
   const NumberView numbers(input);
   std::vector<float> results = numbers_of(result);
   for (std::int64_t row = 0; row < rows.count; ++row) {
-    const std::size_t first = first_of(rows, row);
+    const std::size_t first = rows.at(row, 0);
     bool is_hidden = true;
     for (std::size_t i = 0; i < size; ++i)
       is_hidden =
@@ -269,7 +251,7 @@ Tensor without_hidden_rows(const Tensor& input, std::int64_t dimension, const Te
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
                                bool is_logarithm, const formats::Format& type, int threads,
                                const std::optional<SoftmaxShape>& other) {
-  const SoftmaxRows rows = softmax_rows_of(gradient, dimension);
+  const Rows rows = rows_along(gradient, dimension_of(gradient, dimension));
 
   // softmax's product is a new tensor, so it is aligned wherever the gradient lies.
   const Tensor fresh{.type = gradient.type,

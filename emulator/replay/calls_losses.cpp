@@ -15,15 +15,15 @@ ops::LossReduction reduction_of(const Call& call, std::size_t position) {
 }
 
 /// FP64 has no model in losses that take logarithms.
-const Tensor& floating(const Tensor& tensor, LossKind kind) {
+const Tensor& floating_or_double(const Tensor& tensor, LossKind kind) {
   const bool has_logarithm = kind == LossKind::cross_entropy || kind == LossKind::logits;
-  return tensor.type == formats::fp64 && !has_logarithm ? tensor : replay::floating(tensor);
+  return tensor.type == formats::fp64 && !has_logarithm ? tensor : floating(tensor);
 }
 
 Answer loss(const Call& call, Context& context, const ops::ElementLoss& loss,
             std::size_t reduction) {
-  const Tensor& input = floating(call.tensor(0, "self"), loss.kind);
-  const Tensor& target = floating(call.tensor(1, "target"), loss.kind);
+  const Tensor& input = floating_or_double(call.tensor(0, "self"), loss.kind);
+  const Tensor& target = floating_or_double(call.tensor(1, "target"), loss.kind);
   if (input.shape != target.shape || input.type != target.type)
     return unmodelled("input and target of different shapes or types");
   ops::LossResult all = ops::element_loss(loss, input, target, reduction_of(call, reduction),
@@ -31,13 +31,13 @@ Answer loss(const Call& call, Context& context, const ops::ElementLoss& loss,
   return computed({std::move(all.loss)}, std::move(all.plan));
 }
 Answer gradient(const Call& call, const ops::ElementLoss& loss) {
-  const Tensor& input = floating(call.tensor(1, "self"), loss.kind);
-  const Tensor& target = floating(call.tensor(2, "target"), loss.kind);
+  const Tensor& input = floating_or_double(call.tensor(1, "self"), loss.kind);
+  const Tensor& target = floating_or_double(call.tensor(2, "target"), loss.kind);
   if (input.shape != target.shape || input.type != target.type)
     return unmodelled("input and target of different shapes or types");
   ops::LossResult all =
-      ops::element_loss_gradient(loss, floating(call.tensor(0, "grad_output"), loss.kind), input,
-                                 target, reduction_of(call, 3));
+      ops::element_loss_gradient(loss, floating_or_double(call.tensor(0, "grad_output"), loss.kind),
+                                 input, target, reduction_of(call, 3));
   return computed({std::move(all.loss)}, std::move(all.plan));
 }
 
@@ -72,7 +72,7 @@ Answer huber_gradient(const Call& call, Context&) {
 }
 
 Answer likelihood(const Call& call, Context&) {
-  const Tensor& input = replay::floating(call.tensor(0, "self"));
+  const Tensor& input = floating(call.tensor(0, "self"));
   ops::NegativeLogLikelihood all = ops::negative_log_likelihood(
       input, call.tensor(1, "target"), call.optional_tensor(2, "weight"), reduction_of(call, 3),
       call.integer(4, "ignore_index", -100));
@@ -81,16 +81,15 @@ Answer likelihood(const Call& call, Context&) {
 Answer likelihood_gradient(const Call& call, Context&) {
   return computed(
       {ops::negative_log_likelihood_gradient(
-          replay::floating(call.tensor(0, "grad_output")), replay::floating(call.tensor(1, "self")),
+          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
           call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
           call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
       "one element a row");
 }
 Answer likelihood_of_images(const Call& call, Context&) {
-  ops::ImageLikelihood all =
-      ops::image_likelihood(replay::floating(call.tensor(0, "self")), call.tensor(1, "target"),
-                            call.optional_tensor(2, "weight"), reduction_of(call, 3),
-                            call.integer(4, "ignore_index", -100));
+  ops::ImageLikelihood all = ops::image_likelihood(
+      floating(call.tensor(0, "self")), call.tensor(1, "target"), call.optional_tensor(2, "weight"),
+      reduction_of(call, 3), call.integer(4, "ignore_index", -100));
   if (!all.loss) {
     return {.results = {},
             .plan = "atomics add the blocks' sums in no fixed order",
@@ -105,7 +104,7 @@ Answer likelihood_of_images(const Call& call, Context&) {
 Answer likelihood_of_images_gradient(const Call& call, Context&) {
   return computed(
       {ops::image_likelihood_gradient(
-          replay::floating(call.tensor(0, "grad_output")), replay::floating(call.tensor(1, "self")),
+          floating(call.tensor(0, "grad_output")), floating(call.tensor(1, "self")),
           call.tensor(2, "target"), call.optional_tensor(3, "weight"), reduction_of(call, 4),
           call.integer(5, "ignore_index", -100), call.tensor(6, "total_weight"))},
       "one element a pixel");

@@ -41,22 +41,32 @@ Answer with_integers(const Call& call, std::string_view name, const std::vector<
                   "integers: exact");
 }
 
+std::vector<const Tensor*> pointers_to(const std::vector<Tensor>& tensors) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& tensor : tensors) pointers.push_back(&tensor);
+  return pointers;
+}
+
+/// What a kernel of `count` operands reads of them; UnknownArguments where they do not fit.
+std::vector<Tensor> read_operands(const std::vector<Operand>& operands, int count,
+                                  const Format& common) {
+  if (static_cast<std::size_t>(count) != operands.size())
+    throw UnknownArguments{"not modelled with so many operands"};
+  std::vector<Tensor> read;
+  for (const Operand& operand : operands) read.push_back(read_as(operand, common));
+  if (!operators::broadcast_shape(pointers_to(read)))
+    throw UnknownArguments{"shapes that do not fit"};
+  return read;
+}
+
 Answer with_doubles(const Call& call, Context& context, std::string_view name,
                     const std::vector<Operand>& operands, const Numbers& numbers) {
   const operators::DoubleOperator* op = operators::find_double_operator(name);
   if (op == nullptr) return unmodelled("no model for fp64");
-  if (static_cast<std::size_t>(op->operands) != operands.size())
-    return unmodelled("not modelled with so many operands");
-  std::vector<Tensor> read;
-  for (const Operand& operand : operands)
-    read.push_back(operand.is_number ? operators::tensor_of_doubles({}, std::array{operand.number})
-                                     : operand.tensor);
-  std::vector<const Tensor*> tensors;
-  for (const Tensor& tensor : read) tensors.push_back(&tensor);
-  if (!operators::broadcast_shape(tensors)) return unmodelled("shapes that do not fit");
+  const std::vector<Tensor> read = read_operands(operands, op->operands, formats::fp64);
   const Format type = op->is_boolean ? formats::b1 : formats::fp64;
   if (!(stored_type(call, type) == type)) return unmodelled("FP64 stored in another type");
-  return computed({operators::run_doubles(*op, tensors, numbers, type, context.threads)},
+  return computed({operators::run_doubles(*op, pointers_to(read), numbers, type, context.threads)},
                   std::string(op->expression) + " in FP64");
 }
 
@@ -69,20 +79,15 @@ Answer with_numbers(const Call& call, Context& context, std::string_view name,
   if (op == nullptr) return unmodelled("no model of this operator");
   if (!operators::is_working_type(common))
     return unmodelled("no model for " + formats::name_of(common));
-  if (static_cast<std::size_t>(op->operands) != operands.size())
-    return unmodelled("not modelled with so many operands");
-  std::vector<Tensor> read;
-  for (const Operand& operand : operands) read.push_back(read_as(operand, common));
-  std::vector<const Tensor*> tensors;
-  for (const Tensor& tensor : read) tensors.push_back(&tensor);
-  if (!operators::broadcast_shape(tensors)) return unmodelled("shapes that do not fit");
+  const std::vector<Tensor> read = read_operands(operands, op->operands, common);
   Parameters parameters;
   std::ranges::transform(numbers, parameters.numbers.begin(),
                          [](double number) { return static_cast<float>(number); });
   parameters.type = common;
   const Format type = stored_type(call, op->is_boolean ? formats::b1 : common);
-  return computed({operators::run_pointwise(*op, tensors, parameters, type, context.threads)},
-                  std::string(op->expression));
+  return computed(
+      {operators::run_pointwise(*op, pointers_to(read), parameters, type, context.threads)},
+      std::string(op->expression));
 }
 
 std::vector<Operand> one(const Call& call) { return {operand(call, 0, "self")}; }

@@ -26,16 +26,9 @@ const Tensor& input_of(const Call& call) {
     throw UnknownArguments{"a type without a model"};
   return input;
 }
-/// FP64 has no model in some reductions.
-const Tensor& narrow_input_of(const Call& call) {
-  if (call.tensor(0, "self").type == formats::fp64)
-    throw UnknownArguments{"a type without a model"};
-  return input_of(call);
-}
 const Tensor& floating_input_of(const Call& call) {
-  const Tensor& input = call.tensor(0, "self");
-  if (!ops::is_working_type(input.type) && !(input.type == formats::fp64))
-    throw UnknownArguments{"a type without a model"};
+  const Tensor& input = input_of(call);
+  if (formats::is_integer(input.type)) throw UnknownArguments{"a type without a model"};
   return input;
 }
 
@@ -62,7 +55,8 @@ Answer norm(const Call& call, Context& context) {
       ops::norm(floating_input_of(call), call.number(1, "p", 2), request_of(call, context, 2, 3)));
 }
 Answer log_sum_exp(const Call& call, Context& context) {
-  return answered(ops::log_sum_exp(narrow_input_of(call), request_of(call, context, 1, 2)));
+  return answered(
+      ops::log_sum_exp(floating(call.tensor(0, "self")), request_of(call, context, 1, 2)));
 }
 
 ops::Spread spread_of(const Call& call, Context& context, bool is_root) {
@@ -112,7 +106,8 @@ Answer any_or_all(const Call& call, Context& context) {
 
 template <ops::Running operation>
 Answer running(const Call& call, Context& context) {
-  const Tensor& input = narrow_input_of(call);
+  const Tensor& input = input_of(call);
+  if (input.type == formats::fp64) return unmodelled("a type without a model");
   if (call.dtype(2, "dtype") && *call.dtype(2, "dtype") != input.type)
     throw UnknownArguments{"a scan into another type"};
   ops::Scanned scanned = ops::scan(input, call.integer(1, "dim"), operation, context.threads);

@@ -78,6 +78,8 @@ Format common_type(const std::vector<Operand>& operands) {
 }
 
 Tensor read_as(const Operand& operand, const Format& common) {
+  if (operand.is_number && common == formats::fp64)
+    return operators::tensor_of_doubles({}, std::array{operand.number});
   const bool is_cut = !operand.is_number && operand.tensor.is_on_gpu &&
                       operators::is_working_type(common) && operand.tensor.type != common &&
                       common != formats::fp32;

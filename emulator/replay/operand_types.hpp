@@ -25,7 +25,7 @@ Operand operand_of_number(double number);
 formats::Format common_type(const std::vector<Operand>& operands);
 
 /// What the kernel reads of an operand: a tensor without dimensions is converted to the common
-/// type first, where that has fewer bits; Python's numbers are not.
+/// type first, where that has fewer bits; Python's numbers are not, but of FP64.
 Tensor read_as(const Operand& operand, const formats::Format& common);
 
 }  // namespace guardbit::emulator::replay

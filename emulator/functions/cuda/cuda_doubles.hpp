@@ -2,10 +2,10 @@
 
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 
+#include "emulator/functions/cuda/polynomial.hpp"
 #include "emulator/functions/unit/special_function_formats.hpp"
 
 // CUDA's functions of FP64, as CUDA 13.0 compiles them for sm_90. Each step rounds once. Results of
@@ -18,14 +18,6 @@ inline constexpr double high_ln2 = 0x1.62e42fefa39efp-1, low_ln2 = 0x1.abc9e3b39
 
 inline std::int32_t high_word(double x) {
   return static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(x) >> 32);
-}
-
-/// c[0] x^(n-1) + ... + c[n-1] by Horner's rule, fused.
-template <std::size_t n>
-double polynomial(double x, const double (&c)[n]) {
-  double sum = c[0];
-  for (std::size_t i = 1; i < n; ++i) sum = std::fma(sum, x, c[i]);
-  return sum;
 }
 
 /// x 2^n by an addition to the exponent's bits.

@@ -131,13 +131,7 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
   std::vector<OperandReader> readers;
   const bool reads_as_such = op.chosen_nan == ChosenNan::kept && type == formats::fp16;
   for (const Tensor* operand : operands) readers.emplace_back(*operand, *shape, reads_as_such);
-  Tensor result = uninitialised_tensor(type, *shape);
-  for (const Tensor* operand : operands) {
-    if (operand->shape == *shape) {
-      result.stride = operand->stride;
-      break;
-    }
-  }
+  Tensor result = broadcast_result(operands, *shape, type);
   const auto bytes = writable_bytes(result);
   const bool keeps_nans = op.chosen_nan == ChosenNan::kept ||
                           (op.chosen_nan == ChosenNan::kept_in_fp32 && type == formats::fp32);

@@ -238,13 +238,7 @@ Tensor run_doubles(const DoubleOperator& op, std::span<const Tensor* const> oper
   assert(type == formats::fp64 || type == formats::b1);
   std::vector<std::vector<double>> numbers;
   for (const Tensor* operand : operands) numbers.push_back(doubles_of(*operand));
-  Tensor result = uninitialised_tensor(type, *shape);
-  for (const Tensor* operand : operands) {
-    if (operand->shape == *shape) {
-      result.stride = operand->stride;
-      break;
-    }
-  }
+  Tensor result = broadcast_result(operands, *shape, type);
   const auto bytes = writable_bytes(result);
   formats::parallel_for(static_cast<std::size_t>(result.count()), 4096, threads,
                         [&](std::size_t begin, std::size_t end) {
