@@ -214,6 +214,7 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     ("n = torch.nn.BatchNorm1d(3).cuda()\nx = torch.randn(8, 3, device='cuda').requires_grad_()\ntorch.cat([n(x), n(x)], 1).square().sum().backward()",
      "aten.native_batch_norm_backward.default"),
     ("x = torch.ones(4, 4, device='cuda', requires_grad=True)\ntorch.linalg.inv(x)", "aten.linalg_inv_ex.default"),
+    ("torch.arange(4, device='cuda').logsumexp(0)", "aten.logsumexp.default"),
     ("torch.compile(lambda x: x)", "torch.compile"),
 ])
 def test_what_has_no_model_ends_the_run_by_name_and_line(tmp_path, body, what):
@@ -229,6 +230,19 @@ def test_pytorch_computes_what_has_no_model_where_asked(tmp_path):
     result = run(name, folder=tmp_path, options=("--unmodelled=torch",))
     assert result.returncode == 0 and result.stdout == "[0.0, 0.0, 0.0]\n"
     assert "not predicted, computed by PyTorch: aten.igamma.default; 1 tensors that depend on them went to the CPU" in result.stderr
+
+
+def test_a_gradient_of_a_product_is_that_of_the_program_or_of_the_recording(tmp_path):
+    name = script(tmp_path, "import torch\nx = (torch.rand(4, 5, device='cuda') + 1).requires_grad_()\nx.prod(1).sum().backward()\nprint(x.grad.sum().item())\n")
+    predicted = run(name, folder=tmp_path, options=("--record", "run.safetensors"))
+    assert predicted.returncode == 0, predicted.stderr
+    again = run(name, folder=tmp_path, options=("--against", "run.safetensors"))
+    assert (again.returncode, again.stdout) == (0, predicted.stdout), again.stderr
+    # A recorder on a GPU sees products of all other elements, no quotient.
+    data = (tmp_path / "run.safetensors").read_bytes()
+    (tmp_path / "gpu.safetensors").write_bytes(data.replace(b'"predicted"', b'"any_other"'))
+    of_gpu = run(name, folder=tmp_path, options=("--against", "gpu.safetensors"))
+    assert of_gpu.returncode == 1 and "aten.div.Tensor in gpu.safetensors" in of_gpu.stderr
 
 
 def test_guesses_are_not_taken_unasked(tmp_path):

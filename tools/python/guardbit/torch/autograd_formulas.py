@@ -11,19 +11,24 @@ from typing import Any
 
 import torch
 
+from .session import elements_of
 from .unmodelled import Unmodelled
 
 aten = torch.ops.aten
+
+
+def zeros_in(x: Any) -> int:
+    return int((elements_of(x.detach()) == 0).sum())
 
 
 class Product(torch.autograd.Function):
     """Of elements without a zero, or of all elements with several."""
 
     @staticmethod
-    def forward(context: Any, x: Any, dim: Any, keeps: bool) -> Any:
+    def forward(context: Any, x: Any, dim: Any, keeps: bool, has_zeros: bool) -> Any:
         result = aten.prod.default(x) if dim is None else aten.prod.dim_int(x, dim, keeps)
         context.save_for_backward(x, result)
-        context.dim, context.keeps = dim, keeps
+        context.dim, context.keeps, context.has_zeros = dim, keeps, has_zeros
         return result
 
     @staticmethod
@@ -31,11 +36,11 @@ class Product(torch.autograd.Function):
         (gradient,) = gradients
         x, result = context.saved_tensors
         dim, keeps = context.dim, context.keeps
-        if zeros_in(x):
-            return torch.zeros_like(x), None, None
+        if context.has_zeros:
+            return torch.zeros_like(x), None, None, None
         if dim is not None and not keeps:
             gradient, result = gradient.unsqueeze(dim), result.unsqueeze(dim)
-        return gradient * (result / x), None, None
+        return gradient * (result / x), None, None, None
 
 
 def reversed_sums(x: Any, dim: int) -> Any:
@@ -53,6 +58,8 @@ class RunningProduct(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
         (gradient,), (x, result), dim = gradients, context.saved_tensors, context.dim
+        if x.numel() < 2 or x.shape[dim] == 1:
+            return gradient, None
         weighted = result * gradient
         if not zeros_in(x):
             return reversed_sums(weighted, dim) / x, None
@@ -72,13 +79,9 @@ class RunningProduct(torch.autograd.Function):
         return of_all.masked_scatter(is_first, (sums * products).masked_select(is_first)), None
 
 
-def zeros_in(x: Any) -> int:
-    return int((x.detach() == 0).sum())
-
-
 def has_own_formula(x: Any, dtype: Any) -> bool:
     """Does PyTorch ask whether tensors are of a subclass?"""
-    return bool(dtype is None and torch.is_grad_enabled() and x.requires_grad and x.is_floating_point() and x.dim())
+    return bool(dtype in (None, x.dtype) and torch.is_grad_enabled() and x.requires_grad and x.is_floating_point() and x.dim())
 
 
 def install() -> Any:
@@ -89,17 +92,17 @@ def install() -> Any:
     own = torch._C.DispatchKeySet(torch._C.DispatchKey.AutogradCPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.Python)
 
     def product(x: Any, *, dtype: Any = None) -> Any:
-        if has_own_formula(x, dtype) and zeros_in(x) != 1:
-            return Product.apply(x, None, False)
+        if has_own_formula(x, dtype) and (zeros := zeros_in(x)) != 1:
+            return Product.apply(x, None, False, zeros > 0)
         return aten.prod.default.redispatch(own, x, dtype=dtype)
 
     def product_of_dimension(x: Any, dim: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
         if has_own_formula(x, dtype) and not zeros_in(x):
-            return Product.apply(x, dim, keepdim)
+            return Product.apply(x, dim, keepdim, False)
         return aten.prod.dim_int.redispatch(own, x, dim, keepdim, dtype=dtype)
 
     def running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
-        if has_own_formula(x, dtype) and x.numel() > 1 and x.shape[dim] > 1:
+        if has_own_formula(x, dtype):
             return RunningProduct.apply(x, dim)
         return aten.cumprod.default.redispatch(own, x, dim, dtype=dtype)
 

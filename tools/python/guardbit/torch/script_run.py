@@ -34,7 +34,7 @@ def prepare(driver: Any) -> list[Any]:
     torch._C._set_only_lift_cpu_tensors(True)
     torch.__future__.set_swap_module_params_on_conversion(True)
     cuda.install()
-    return [fused_attention.install(), autograd_formulas.install()]
+    return [fused_attention.install()]
 
 
 def stored_elements(tensor: Any) -> Any:
@@ -64,6 +64,9 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
         session = Session(options.threads, options.book, options.unmodelled, options.guesses)
     except (Error, ValueError, OSError) as error:
         return refuse(str(error))
+    # A program that was recorded on a GPU had the formulas of a dispatch mode.
+    if against is None or "predicted" in against.recording.metadata:
+        kept.append(autograd_formulas.install())
     recorder = PredictedRecorder(options.record) if options.record else None
     # The recording holds the call that differs, too: it is written last.
     session.watchers = [watcher for watcher in (recorder, against) if watcher is not None]
