@@ -5,6 +5,7 @@
 
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/layers/depthwise.hpp"
+#include "emulator/operators/layers/placed_gradient.hpp"
 #include "emulator/operators/layers/tiled_gradient.hpp"
 #include "emulator/operators/layers/transformed_gradient.hpp"
 #include "emulator/replay/calls.hpp"
@@ -45,6 +46,34 @@ CodeMatrix as_image(const CodeMatrix& d, const Tensor& image) {
   return pixels.transposed().contiguous();
 }
 
+OrderOfK scattered_order(const ConvolutionCall& x, const Tensor& maps, const Tensor& image,
+                         const std::string& order, bool tf32) {
+  return {order + (tf32 ? " in tf32" : ""),
+          [=] { return scattered_capture(x, maps, image, order, tf32); },
+          [=](const CodeMatrix& d) { return as_image(d, image); }};
+}
+
+OrderOfK gathered_order(const ConvolutionCall& x, const Tensor& output, const std::string& order,
+                        bool tf32) {
+  return {order + (tf32 ? " in tf32" : ""),
+          [=] { return gathered_capture(x, output, order, tf32); },
+          [=](const CodeMatrix& d) { return as_image(d, output); }};
+}
+
+/// Adds the order of the usual plan, where it is none of those that are tried for all calls.
+/// make(order, tf32)
+template <class Make>
+void add_usual_order(ProductCall& product, const Make& make) {
+  if (!product.usual) return;
+  std::string words = product.usual->order;
+  for (const OrderOfK& order : product.orders)
+    if (order.words == words) return;
+  constexpr std::string_view ending = " in tf32";
+  const bool tf32 = words.ends_with(ending);
+  if (tf32) words.resize(words.size() - ending.size());
+  product.orders.push_back(make(words, tf32));
+}
+
 ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& image,
                               const Context& context, const std::string& kind) {
   ProductCall product{shape_of(kind, x, image), {}};
@@ -55,9 +84,7 @@ ProductCall scattered_product(const ConvolutionCall& x, const Tensor& maps, cons
       if (std::string_view(order).find("padded") != std::string_view::npos &&
           maps.shape[1] % padded_channels == 0)
         continue;
-      product.orders.push_back({std::string(order) + (tf32 ? " in tf32" : ""),
-                                [=] { return scattered_capture(x, maps, image, order, tf32); },
-                                [=](const CodeMatrix& d) { return as_image(d, image); }});
+      product.orders.push_back(scattered_order(x, maps, image, order, tf32));
     }
   }
   return product;
@@ -67,6 +94,9 @@ ProductCall data_product(const ConvolutionCall& x, const Tensor& maps, const Ten
                          const Context& context, const std::string& op) {
   ProductCall product = scattered_product(x, maps, data, context, op + " data");
   product.usual = usual_data(x, maps, data, context);
+  add_usual_order(product, [&](const std::string& order, bool tf32) {
+    return scattered_order(x, maps, data, order, tf32);
+  });
   return product;
 }
 
@@ -86,9 +116,7 @@ ProductCall convolved_product(const ConvolutionCall& x, const Tensor& output,
       if (channels_of_block(order) ? *channels_of_block(order) >= channels
                                    : channels % padded_channels == 0)
         continue;
-      product.orders.push_back({order + (tf32 ? " in tf32" : ""),
-                                [=] { return gathered_capture(x, output, order, tf32); },
-                                [=](const CodeMatrix& d) { return as_image(d, output); }});
+      product.orders.push_back(gathered_order(x, output, order, tf32));
     }
   }
   return product;
@@ -99,6 +127,9 @@ ProductCall transposed_data_product(const ConvolutionCall& x, const Tensor& data
                                     const Context& context, const std::string& op) {
   ProductCall product = convolved_product(x, data, context, op + " data");
   product.usual = usual_forward(x, data, context);
+  add_usual_order(product, [&](const std::string& order, bool tf32) {
+    return gathered_order(x, data, order, tf32);
+  });
   return product;
 }
 
@@ -119,10 +150,16 @@ Answer convolution(const Call& call, Context& context) {
     ConvolutionCall of_output = x;
     of_output.input = output;
     product.usual = usual_data(of_output, x.input, output, context);
+    add_usual_order(product, [&](const std::string& order, bool tf32) {
+      return scattered_order(x, x.input, output, order, tf32);
+    });
     return answer_of(verdict_of_product(product, context), *results[0]);
   }
   ProductCall product = convolved_product(x, output, context, call.op);
   product.usual = usual_forward(x, output, context);
+  add_usual_order(product, [&](const std::string& order, bool tf32) {
+    return gathered_order(x, output, order, tf32);
+  });
   return answer_of(verdict_of_product(product, context), *results[0]);
 }
 
@@ -171,16 +208,36 @@ ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps, cons
     return operators::depthwise_data_gradient(maps, x.input, x.weight, shape, kernel);
   });
 }
+/// cuDNN has other kernels for gradients of weights, too, whose order is not known; it takes them
+/// for channels that lie together, and for FP16.
 ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
                                  const Tensor& recorded, const Context& context) {
+  constexpr int unsure = 750;
   const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
-  return depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
-    return operators::depthwise_weight_gradient(maps, x.input, x.weight, shape, kernel);
-  });
+  ProductVerdict verdict =
+      depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
+        return operators::depthwise_weight_gradient(maps, x.input, x.weight, shape, kernel);
+      });
+  if (!context.has_results &&
+      (operators::is_channels_last(x.input) || recorded.type == formats::fp16))
+    verdict.agree = std::min(verdict.agree, unsure);
+  return verdict;
 }
 
-/// The recorded gradient by cuDNN's tiles or transforms, where the atlas says that it takes them,
-/// and they give it.
+/// What an operator of our own gives in place of a product with a plan, if that is what was
+/// recorded.
+std::optional<ProductVerdict> verdict_of_own(const Tensor& own, const Tensor& recorded,
+                                             std::string words, int agree, const Context& context) {
+  if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
+  ProductVerdict verdict{Status::exact, std::move(words), true, 0};
+  verdict.agree = agree;
+  if (!context.has_results)
+    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
+  return verdict;
+}
+
+/// The recorded gradient of weights by cuDNN's tiles or transforms, where the atlas says that it
+/// takes them, and they give it.
 std::optional<ProductVerdict> special_verdict(const ConvolutionCall& x, const Tensor& maps,
                                               const Tensor& recorded, const Context& context) {
   using atlas::ConvolutionForm;
@@ -197,16 +254,34 @@ std::optional<ProductVerdict> special_verdict(const ConvolutionCall& x, const Te
                                           is_wide ? operators::GradientTiling::wide
                                                   : operators::GradientTiling::narrow,
                                           context.threads);
-  if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
-  ProductVerdict verdict{Status::exact,
-                         is_transformed ? "Winograd's transforms of 4 x 4"
-                         : is_wide      ? "tiles of wide runs"
-                                        : "tiles of narrow runs",
-                         true, 0};
-  verdict.agree = leaf->agree;
-  if (!context.has_results)
-    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
-  return verdict;
+  return verdict_of_own(own, recorded,
+                        is_transformed ? "Winograd's transforms of 4 x 4"
+                        : is_wide      ? "tiles of wide runs"
+                                       : "tiles of narrow runs",
+                        leaf->agree, context);
+}
+
+/// The same of a gradient of data by a product for each place of the filter, where the pixels are
+/// more than one chunk.
+std::optional<ProductVerdict> placed_verdict(const ConvolutionCall& x, const Tensor& maps,
+                                             const Tensor& recorded, const Context& context) {
+  if (recorded.type != formats::fp32) return std::nullopt;
+  const auto leaf = leaf_of(x, atlas::ConvolutionPass::data, context);
+  if (!leaf || leaf->form != atlas::ConvolutionForm::per_place || leaf->tile == 0)
+    return std::nullopt;
+  return verdict_of_own(operators::placed_data_gradient(maps, recorded, x.weight, x.stride,
+                                                        x.padding, leaf->tile, context.threads),
+                        recorded, "a product for each place of the filter", leaf->agree, context);
+}
+
+ProductVerdict data_verdict(const ConvolutionCall& x, const Tensor& maps, const Tensor& data,
+                            const Call& call, Context& context) {
+  const ProductCall product = data_product(x, maps, data, context, call.op);
+  // What was recorded of this very program comes before what similar calls do.
+  if (context.has_results || !is_in_the_book(product, context)) {
+    if (auto placed = placed_verdict(x, maps, data, context)) return *placed;
+  }
+  return verdict_of_product(product, context);
 }
 
 ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
@@ -257,11 +332,10 @@ Answer convolution_backward(const Call& call, Context& context) {
   };
   if (const Tensor* data = (*out)[0].tensor())
     add("data",
-        is_depthwise ? depthwise_data(x, maps, *data, context)
-        : x.is_transposed
-            ? verdict_of_product(transposed_data_product(x, as_2d(*data), context, call.op),
-                                 context)
-            : verdict_of_product(data_product(x, maps, as_2d(*data), context, call.op), context),
+        is_depthwise      ? depthwise_data(x, maps, *data, context)
+        : x.is_transposed ? verdict_of_product(
+                                transposed_data_product(x, as_2d(*data), context, call.op), context)
+                          : data_verdict(x, maps, as_2d(*data), call, context),
         *data);
   if (const Tensor* weights = (*out)[1].tensor())
     add("weight",

@@ -97,11 +97,13 @@ std::vector<Tap> taps_of(const Tensor& weight, std::int64_t channels, const std:
   }
   const std::int64_t block = channels_of_block(order).value_or(channels);
   const bool is_padded = channels_of_block(order) || order.find("padded") != std::string::npos;
+  const bool is_whole = order.find("whole blocks") != std::string::npos;
   for (std::int64_t first = 0; first < channels; first += block) {
     const std::int64_t end = std::min(channels, first + block);
     add_filter([&](std::int64_t r, std::int64_t s) {
       for (std::int64_t o = first; o < end; ++o) taps.push_back({o, r, s});
-      for (std::int64_t o = end - first; is_padded && o % padded_channels != 0; ++o)
+      const std::int64_t filled = is_whole ? block : padded_channels;
+      for (std::int64_t o = end - first; is_padded && o % filled != 0; ++o)
         taps.push_back({-1, r, s});
     });
   }
@@ -166,9 +168,9 @@ GemmCapture forward_capture(const ConvolutionCall& x, const Tensor& output, bool
 }
 
 std::optional<std::int64_t> channels_of_block(const std::string& order) {
-  constexpr std::string_view words = "channels in blocks of ";
-  if (!order.starts_with(words)) return std::nullopt;
-  return std::stoll(order.substr(words.size()));
+  for (const std::string_view words : {"channels in blocks of ", "channels in whole blocks of "})
+    if (order.starts_with(words)) return std::stoll(order.substr(words.size()));
+  return std::nullopt;
 }
 
 GemmCapture scattered_capture(const ConvolutionCall& x, const Tensor& maps, const Tensor& image,

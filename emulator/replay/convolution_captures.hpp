@@ -31,8 +31,9 @@ std::string shape_of(const std::string& kind, const ConvolutionCall& x, const Te
 /// Kernels take their channels in such groups for the unit's blocks, the last one with zeros.
 constexpr std::int64_t padded_channels = 16;
 /// Of orders of K that go over the whole filter with some channels, then with the next ones: how
-/// many. Such orders and "channels innermost, padded to 16" have zeros after the channels; others
-/// are "channels outermost" and "channels innermost". "descending" is of the filter's places.
+/// many. Such orders and "channels innermost, padded to 16" have zeros after the channels, of
+/// "whole blocks" as many as fill the last block; others are "channels outermost" and "channels
+/// innermost". "descending" is of the filter's places.
 std::optional<std::int64_t> channels_of_block(const std::string& order);
 
 /// A convolution as captures have it, which plans lower. UnknownArguments where shapes do not

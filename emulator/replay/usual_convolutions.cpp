@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/operators/channel_norms.hpp"
 #include "formats/support/whole_division.hpp"
 
@@ -43,10 +44,13 @@ std::string named(const std::string& order, const Tensor& result, bool fma) {
 }
 
 /// The name of channels in blocks, filled up with zeros; where one block has them all, of channels
-/// innermost, for which `plain` stands.
+/// innermost, for which `plain` stands. Where K is cut all blocks are of one length.
 std::string blocks_of(const ConvolutionLeaf& leaf, std::int64_t channels,
                       const std::string& plain) {
-  if (leaf.tile < channels) return "channels in blocks of " + std::to_string(leaf.tile);
+  const bool is_cut = leaf.parts > 1 && channels % std::max(1, leaf.tile) != 0;
+  if (leaf.tile < channels)
+    return (is_cut ? "channels in whole blocks of " : "channels in blocks of ") +
+           std::to_string(leaf.tile);
   return channels % padded_channels == 0 ? plain : "channels innermost, padded to 16";
 }
 
@@ -86,16 +90,46 @@ bool is_reduced(const ConvolutionLeaf& leaf) {
   return leaf.form == ConvolutionForm::reduced || leaf.form == ConvolutionForm::reduced_in_16_bits;
 }
 
+/// Parts of K where it walks blocks of channels: they take whole blocks in turn, or consecutive
+/// segments of the blocks' tiles, one of each place of the filter.
+std::string parts_text(const ConvolutionLeaf& leaf, std::int64_t channels, std::int64_t places) {
+  using formats::divided_up;
+  const std::int64_t block = std::min<std::int64_t>(
+      std::max(1, leaf.tile),
+      places > 1 ? formats::rounded_up(channels, padded_channels) : channels);
+  const std::int64_t blocks = divided_up(channels, block);
+  switch (leaf.form) {
+    case ConvolutionForm::segments:
+      return split_text(std::min(leaf.parts, blocks * places), block,
+                        "balanced_last:adjacent_last");
+    case ConvolutionForm::split:
+      return split_text(std::min(leaf.parts, blocks), block * places, "round_robin");
+    case ConvolutionForm::split_last_first:
+      // Where the last part has no block the others are added in ascending order.
+      return split_text(std::min(leaf.parts, blocks), block * places,
+                        leaf.parts > blocks ? "round_robin" : "round_robin:last_first");
+    default: return "";
+  }
+}
+
+bool is_in_blocks(const ConvolutionLeaf& leaf) {
+  using Form = ConvolutionForm;
+  return leaf.form == Form::blocks || leaf.form == Form::blocks_descending ||
+         leaf.form == Form::segments || leaf.form == Form::split ||
+         leaf.form == Form::split_last_first;
+}
+
 UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& output) {
   UsualPlan result{"", unit_of(leaf, output), leaf.agree};
   const std::int64_t channels = x.weight.shape[1];
+  const std::int64_t places = x.weight.shape[2] * x.weight.shape[3];
   if (leaf.form == ConvolutionForm::innermost) result.plan += residue_text(leaf, channels);
   if (is_reduced(leaf)) result.plan += runs_text(leaf, channels, true, output);
   if (leaf.form == ConvolutionForm::outermost) result.plan += " conv=crs";
   if (leaf.form == ConvolutionForm::loads)
     result.plan += output.type == formats::fp32 ? " loads=4x4:2" : " loads=4x8:4";
-  if (leaf.form == ConvolutionForm::blocks && x.weight.shape[2] > 1)
-    result.order = blocks_of(leaf, channels, "");
+  if (is_in_blocks(leaf) && places > 1) result.order = blocks_of(leaf, channels, "");
+  result.plan += parts_text(leaf, channels, places);
   result.order = named(result.order, output, leaf.fma);
   result.plan += ending_of(x, output);
   return result;
@@ -113,9 +147,11 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
   }
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
   if (leaf.form == ConvolutionForm::per_place) result.plan += split_text(places, channels, "ceil");
-  const bool descends = leaf.form == ConvolutionForm::blocks_descending;
-  if ((descends || leaf.form == ConvolutionForm::blocks) && places > 1)
+  const bool descends =
+      leaf.form == ConvolutionForm::blocks_descending || leaf.form == ConvolutionForm::segments;
+  if (is_in_blocks(leaf) && places > 1)
     result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
+  result.plan += parts_text(leaf, channels, places);
   result.order = named(result.order, data, leaf.fma);
   result.plan += ending_of(x, data);
   return result;
@@ -163,6 +199,19 @@ bool is_pointwise(const ConvolutionCall& x) {
 // Of calls that the atlas does not hold: what cuDNN took for small networks, as the names of its
 // kernels and recorded results told.
 
+/// One chain of FMAs over the filter, whatever kernel is taken: 785 of 785 results of undilated
+/// ones. PyTorch's own kernel, for images channel by channel, begins it with the bias; cuDNN's adds
+/// it afterwards. Of FP16 images channel by channel either is taken.
+std::optional<UsualPlan> depthwise_forward(const ConvolutionCall& x, const Tensor& output) {
+  constexpr int unsure = 900;
+  const bool is_native = !operators::is_channels_last(x.input);
+  const bool is_plain = x.dilation[0] == 1 && x.dilation[1] == 1;
+  const bool is_either = x.bias && is_native && output.type == formats::fp16;
+  UsualPlan result{"", "simt/fma.fp32", is_plain && !is_either ? atlas::rule_agrees : unsure};
+  result.plan += x.bias && is_native ? " add=initial" + stored_in(output) : ending_of(x, output);
+  return result;
+}
+
 /// FMAs over channels, then the filter, for FP32 and few channels that do not lie together; else
 /// one chain over the filter, channels innermost.
 std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& output,
@@ -171,6 +220,8 @@ std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& o
   const bool is_together = operators::is_channels_last(x.input);
   const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
   const std::string ending = ending_of(x, output);
+  if (!x.is_transposed && x.groups > 1 && x.groups == x.input.shape[1])
+    return depthwise_forward(x, output);
   if (x.is_transposed || x.groups != 1 || (is_pointwise(x) && is_strided)) return {};
   if (output.type == formats::fp32) {
     if (is_together) return {};

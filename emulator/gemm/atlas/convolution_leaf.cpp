@@ -25,7 +25,9 @@ constexpr char convolution_labels[] =
     ;
 
 /// Where the trees of f16, bf16, tf32 and f32 begin, of each pass; f16 and bf16 have one in common.
-constexpr std::array<std::uint32_t, 12> convolution_roots = {
+/// Then second ones, of calls for which the first know no plan.
+constexpr std::size_t trees_once = 12;
+constexpr std::array<std::uint32_t, 2 * trees_once> convolution_roots = {
 #include "emulator/gemm/atlas/convolution_roots.inc"
 };
 
@@ -75,13 +77,10 @@ std::array<double, 29> features_of(const ConvolutionShape& x) {
           x.numbers == Numbers::bf16 ? 1.0 : 0.0};
 }
 
-}  // namespace
-
-ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
+ConvolutionLeaf leaf_of(const std::array<double, 29>& features, std::size_t tree) {
   static const PackedTrees trees(convolution_nodes, convolution_thresholds,
                                  convolution_thresholds_of_feature, convolution_labels);
-  const auto tree = 4 * static_cast<std::size_t>(pass) + static_cast<std::size_t>(shape.numbers);
-  const PackedLabel& label = trees.leaf(features_of(shape), convolution_roots.at(tree));
+  const PackedLabel& label = trees.leaf(features, convolution_roots.at(tree));
   ConvolutionLeaf leaf;
   leaf.form = static_cast<ConvolutionForm>(label.kind / 2);
   leaf.fma = label.kind % 2 == 1;
@@ -89,6 +88,35 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   leaf.parts = std::max<std::int64_t>(1, label.rule);
   leaf.input = static_cast<TensorCoreInput>(label.columns / 8);
   leaf.agree = label.agree;
+  return leaf;
+}
+
+/// Pixels of the smallest chunk.
+constexpr std::int64_t least_chunk = 64;
+
+bool has_chunks(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
+  return leaf.form == ConvolutionForm::per_place &&
+         output_of(x.rows, x) * output_of(x.columns, x) > least_chunk;
+}
+
+}  // namespace
+
+ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
+  const std::array<double, 29> features = features_of(shape);
+  const auto tree = 4 * static_cast<std::size_t>(pass) + static_cast<std::size_t>(shape.numbers);
+  ConvolutionLeaf leaf = leaf_of(features, tree);
+  // The first trees do not say how large a chunk is.
+  if (leaf.form == ConvolutionForm::unknown || has_chunks(leaf, shape))
+    leaf = leaf_of(features, trees_once + tree);
+  // How several chunks' sums are rounded in 16 bits is not known.
+  if (has_chunks(leaf, shape) && shape.numbers != Numbers::tf32 && shape.numbers != Numbers::f32)
+    return {};
+  // Of FP32 images whose channels lie together the first trees do not tell operands that a kernel
+  // rounds from those that the unit reads as they are.
+  constexpr int unsure = 900;
+  if (shape.numbers == Numbers::tf32 && shape.channels_last && !leaf.fma &&
+      leaf.input == TensorCoreInput::as_stored)
+    leaf.agree = std::min(leaf.agree, unsure);
   return leaf;
 }
 

@@ -31,7 +31,8 @@ enum class ConvolutionForm : std::uint8_t {
   outermost,
   /// channels innermost
   innermost,
-  /// a chain over the channels of each place of the filter; their sums in ascending order
+  /// a chain over the channels of each place of the filter; their sums in ascending order, of each
+  /// chunk of output pixels for itself
   per_place,
   /// channels innermost, in the order of loads without shared memory
   loads,
@@ -44,7 +45,7 @@ enum class ConvolutionForm : std::uint8_t {
   chain,
   /// a chain of each image; their sums in ascending order
   images,
-  /// tile t of K goes to part t modulo parts
+  /// tile t of K goes to part t modulo parts; of outputs and data block t of channels
   split,
   /// the same; the last part's sum begins
   split_last_first,
@@ -56,7 +57,8 @@ enum class ConvolutionForm : std::uint8_t {
   /// Winograd's transforms of 3 x 3 and 4 x 4
   transformed,
   /// consecutive segments of whole tiles, the last ones a tile longer; their sums are added in
-  /// pairs from the last one on, or in descending order
+  /// pairs from the last one on, or in descending order. Of outputs and data the tiles are those of
+  /// blocks, of data in descending order.
   segments,
   segments_descending,
   /// runs of K whose sums a second kernel adds, as cuBLAS cuts them
@@ -74,7 +76,8 @@ struct ConvolutionLeaf {
   /// multiply-adds in FP32 of CUDA cores, not tensor cores
   bool fma = false;
   /// channels of a block, or elements of a tile of K; where one chain or each image's is walked in
-  /// tiles, or K is cut in runs, an incomplete tile comes first
+  /// tiles, or K is cut in runs, an incomplete tile comes first; of per_place the pixels of a
+  /// chunk, 0: all
   int tile = 0;
   TensorCoreInput input = TensorCoreInput::as_stored;
   std::int64_t parts = 1;

@@ -11,9 +11,9 @@ AS_STORED, TO_NEAREST, TRUNCATED = range(3)
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}
 # Kernels that change a layout, convert, or set zeros, and such as do something else before or after.
 AROUND = ("nchwToNhwc", "nhwcToNchw", "elementwise", "tensorTransform", "scalePacked", "FoldedNhwc", "foldedNhwc", "foldedNchw", "ToFolded",
-          "convertTensor", "AddPadding", "computeOffsets", "kern_precompute_indices")
-# Transforms of the input, stream-K and additions by atomics: no order that is known, or none.
-OTHER = ("winograd", "fft", "segment_k_on", "init_device_workspace", "dgrad_engine", "wgrad_alg0")
+          "convertTensor", "AddPadding", "computeOffsets", "kern_precompute_indices", "init_device_workspace")
+# Transforms of the input, segments of K (of which segments_of tells some) and additions by atomics: no order that is known, or none.
+OTHER = ("winograd", "fft", "segment_k_on", "dgrad_engine", "wgrad_alg0")
 
 
 def kernels_of(key):
@@ -40,9 +40,9 @@ def of_gather(name, direction, filter_places, depth):
     gathers = ("dgrad2d_grouped_direct", "dgrad_alg1_engine") if data else ("convolve_sgemm", "conv2d_grouped_direct")
     if any(x in name for x in gathers):
         return "outermost", True, 0
-    if data and "dgrad2d_alg1_1" in name:
-        # Of filters of 5 x 5 and more one of four results was another.
-        return "per_place" if filter_places < 25 else "unknown", True, 0
+    chunk = re.search(r"dgrad2d_alg1_1I\w+?Li0ELi\d+ELi(\d+)E", name) if data else None
+    if chunk:
+        return "per_place", True, 2 ** int(chunk.group(1))
     if "ffma" in name:
         return "outermost", True, 0
     found = re.search(r"(?:fprop|dgrad)_(?:optimized|analytic)_\w*?_\d+x\d+_(\d+)x\d+", name)
@@ -51,7 +51,9 @@ def of_gather(name, direction, filter_places, depth):
     found = re.search(r"tilesize\d+x\d+x(\d+)", name)
     if found and "xmma" in name and ("dgrad" in name if data else "fprop" in name):
         if depth > 1 and "sm80" in name:
-            return "unknown", False, 0
+            # Blocks of channels go to the grid's depth in turn.
+            known = not data and "wo_smem" not in name
+            return ("split" if "nhwckrsc_nchw" in name else "split_last_first") if known else "unknown", False, int(found.group(1))
         if "wo_smem" in name:
             return ("unknown", False, 0) if data else ("innermost" if "_aligna" in name else "loads", False, 0)
         return "blocks_descending" if data and "sm90" in name else "blocks", False, int(found.group(1))
@@ -93,25 +95,65 @@ def is_transformed(kernels):
         any(x in names[2] for x in ("xmma_gemm", "simt_sgemm")) and "splitK" not in names[2]
 
 
-def segments_of(kernels, grid, outputs, channels, filter_places):
-    """Of a gradient of weights by segments of K: kind, whether FMAs multiply, tile, how many, and how operands become TF32; None where nothing tells
-    how many. As many as the grid's blocks are for all tiles of D, where no more than one is left over, of filters of odd sides; others were wrong in one of
-    some 20 results."""
-    names = [name for _, name in kernels if "init_device_workspace" not in name]
-    found = re.search(r"wgrad\w*_tilesize(\d+)x(\d+)x(\d+)\w*segment_k_on", names[0]) if names else None
-    if not found or len(names) > 2 or filter_places == 1 or filter_places % 2 == 0 or grid[1] * grid[2] != 1 or len(names) == 2 and "split_k_kernel" not in names[1]:
+# Tiles of K that a segment has at least, of a pass, numbers and tile (rows, columns, K); of others LEAST_TILES. What fits the recorded results of 2,865
+# calls best: 2,796 have the number of segments that follows.
+LEAST_TILES = 16
+TILES_OF_SEGMENT = {(FORWARD, "f16", (128, 128, 64)): 6.5, (FORWARD, "f16", (128, 64, 64)): 26, (FORWARD, "f16", (64, 64, 64)): 13,
+                    (FORWARD, "f16", (256, 64, 64)): 12, (FORWARD, "f16", (256, 96, 32)): 12, (FORWARD, "f16", (64, 128, 64)): 12,
+                    (FORWARD, "tf32", (64, 64, 32)): 20, (DATA, "f16", (128, 64, 64)): 9, (DATA, "f16", (64, 128, 64)): 9,
+                    (DATA, "tf32", (128, 64, 32)): 17, (WEIGHT, "f16", (64, 64, 64)): 13, (WEIGHT, "f16", (128, 64, 64)): 15,
+                    (WEIGHT, "f16", (256, 64, 64)): 7, (WEIGHT, "f16", (64, 128, 64)): 9, (WEIGHT, "f16", (64, 256, 64)): 12,
+                    (WEIGHT, "tf32", (128, 64, 32)): 15, (WEIGHT, "tf32", (256, 64, 32)): 15}
+# Blocks that fill the tiles up to whole clusters, at most, where a power of two is taken before a greater number.
+FILLED_UP = 16
+
+
+def product_of(call, direction):
+    """Rows and columns of the product that a convolution is, how many such products, and K's channels and places; `call`: n, c, h, w, k, f, s, p."""
+    n, c, h, w, k, f, s, p = call
+    pixels = n * ((h + 2 * p - f) // s + 1) * ((w + 2 * p - f) // s + 1)
+    if direction == FORWARD:
+        return pixels, k, 1, c, f * f
+    return (n * h * w, c, 1, k, f * f) if direction == DATA else (k, c, f * f, pixels, 1)
+
+
+def segment_count(direction, numbers, tile, tiles, depth, grid):
+    """How many segments of K a grid has, whose blocks are those of all tiles, filled up to whole clusters, times the segments; 0: nothing tells."""
+    blocks, least = grid[0] * grid[1] * grid[2], TILES_OF_SEGMENT.get((direction, numbers, tile), LEAST_TILES)
+    counts = [x for x in range(2, blocks // tiles + 1) if blocks % x == 0]
+    # Clusters of 7, 11 or 13 blocks lie along the grid's second side alone.
+    is_odd = lambda filled: any(filled % prime == 0 and tiles % prime and grid[1] % prime for prime in (7, 11, 13))
+    whole = [x for x in counts if blocks // x % grid[1] == 0 and not is_odd(blocks // x)] or counts
+    deep = [x for x in whole if depth >= x * least]
+    even = [x for x in deep if x & (x - 1) == 0 and blocks // x - tiles <= FILLED_UP]
+    return max(even or deep, default=min(whole, default=0))
+
+
+def segments_of(kernels, grid, direction, call):
+    """Of a kernel that cuts K into segments: kind, whether FMAs multiply, tile, how many, and how operands become TF32; None where nothing tells how many:
+    where D has more tiles than the grid has blocks, only those of the last wave are cut."""
+    names = [name for _, name in kernels]
+    found = re.search(r"(fprop|dgrad|wgrad)\w*?_(f16|bf16|f32)\w*_tilesize(\d+)x(\d+)x(\d+)\w*segment_k_on", names[0]) if names else None
+    if not found or len(names) > 2 or len(names) == 2 and (direction != WEIGHT or "split_k_kernel" not in names[1]):
         return None
-    m, n, k = map(int, found.groups())
-    tiles = -(-outputs // m) * -(-channels // n) * filter_places
-    count = max([x for x in range(1, grid[0] + 1) if grid[0] % x == 0 and grid[0] // x >= tiles] or [0])
-    if count < 2 or grid[0] // count > tiles + 1:
+    if direction == DATA and call[6] > 1:
         return None
-    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, k, count, input_of(names[0], WEIGHT)
+    tile = tuple(map(int, found.group(3, 4, 5)))
+    m, n, products, channels, places = product_of(call, direction)
+    tiles, depth = -(-m // tile[0]) * -(-n // tile[1]) * products, -(-channels // tile[2]) * places
+    # Of weights the rows' side of a grid in two dimensions is not known where the tile is wide.
+    if tiles > grid[0] * grid[1] * grid[2] or direction == WEIGHT and grid[1] > 1 and tile[0] != tile[1]:
+        return None
+    count = segment_count(direction, {"f32": "tf32"}.get(found.group(2), "f16"), tile, tiles, depth, grid)
+    if count < 2:
+        return None
+    return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, tile[2], count, input_of(names[0], direction)
 
 
 def input_of(key, direction):
-    """How FP32 operands of a kernel of tensor cores become TF32: rounded by the kernel that changes their layout, or cut off, or as the unit reads them."""
-    if re.search(r"nchwToNhwcKernelI\w*?cudnnKernelDataType_t2", key):
+    """How FP32 operands of a kernel of tensor cores become TF32: rounded by the kernel that changes their layout or type, or cut off, or as the unit reads
+    them."""
+    if "cudnnKernelDataType_t2" in key:
         return TO_NEAREST
     return TRUNCATED if direction == WEIGHT and "sm90_xmma_wgrad" in key and "tf32" in key else AS_STORED
 
@@ -130,6 +172,9 @@ def order_of(key, grids, direction, filter_places):
         return "transformed", True, 0, 1
     if not kernels or len(kernels) > 2 or any(word in key for word in OTHER) or 3 * kernels[0][0] + 2 >= len(grids):
         return unknown
+    # Operands in 16 bits that TF32's unit multiplies.
+    if "tf32" in kernels[0][1] and ("6__half" in key or "__nv_bfloat16" in key):
+        return unknown
     place, name = kernels[0]
     second, depth = kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2])
     gemm = of_gemm(name) if filter_places == 1 else None
@@ -139,5 +184,6 @@ def order_of(key, grids, direction, filter_places):
     if gemm and direction == WEIGHT and not second and depth == 1:
         return "chain", *gemm, 1
     if direction != WEIGHT:
-        return (*of_gather(name, direction, filter_places, depth), 1) if not second else unknown
+        kind, fma, tile = of_gather(name, direction, filter_places, depth)
+        return (kind, fma, tile, depth if "split" in kind else 1) if not second else unknown
     return of_weight(name, second, depth)

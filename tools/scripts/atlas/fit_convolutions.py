@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the atlas' trees of convolutions of what record_convolutions.py and sweep_convolutions.py recorded: python3 fit_convolutions.py FOLDER FILE.npz...
+"""Makes the atlas' trees of convolutions of what record_convolutions.py and sweep_convolutions.py recorded: python3 fit_convolutions.py FOLDER FILE.npz...,
+or `second FOLDER FILE.npz...`: keeps FOLDER's trees and makes second ones, which are asked where the first know no plan.
 
 Of every file the last twentieth is judged by, the two before it mark leaves, as fit_atlas.py does. Which of two tilings
 cuDNN's wgrad2d_shmem_tiling takes its name does not say: the recorded results do, where they were kept, and a tree of those
@@ -7,13 +8,14 @@ answers for the others.
 """
 import hashlib
 import itertools
+import os
 import sys
 import tempfile
 
 import numpy as np
 
 from convolution_kinds import DATA, FORWARD, NUMBER, WEIGHT, kernels_of, kind_of, segments_of
-from fit_atlas import AGREE, Tree, Writer, agreement, built_grower, divided, up
+from fit_atlas import AGREE, LEAF, Tree, Writer, agreement, built_grower, divided, number_of, up
 from record_convolutions import GRIDS, PLACES, operands_of, output_of, places_of
 from sweep_convolutions import NAMES, calls_of
 
@@ -24,6 +26,7 @@ BF16 = 1
 TOGETHER = ((0, BF16), (2,), (3,))
 FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
 SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"])
+LEAST_CHUNK = 64  # pixels, where a product for each place of the filter is asked for them
 REDUCED = (NUMBER["reduced"], NUMBER["reduced_in_16_bits"])
 SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *REDUCED, *SEGMENTS)
 # How many segments a call has is read from its grid, which has been tried on too few results for a rule; of weights' products with reduced parts one
@@ -41,6 +44,12 @@ def features_of(x):
               n * q * r, n * h * w, n * q * r * k, n * h * w * c, n * q * r * k * c * f * f, tiles(n * q * r, k), tiles(n * h * w, c),
               tiles(c * f * f, k), np.minimum(c, k), np.maximum(c, k), numbers == BF16]
     return [y.astype(np.float64) for y in result]
+
+
+def pixels_of(x):
+    """Of an output."""
+    h, w, _, f, s, p = x.T[2:8]
+    return ((h + 2 * p - f) // s + 1) * ((w + 2 * p - f) // s + 1)
 
 
 def rows_and_columns(x):
@@ -67,6 +76,14 @@ def bits_of(x, direction, kind, fma, tile, parts, operands):
         detail = np.where(is_split, used, 0) * 256 + np.where(is_split & ~is_reduced, tile, first)
         return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
     channels = x[:, 4] if direction == DATA else x[:, 1]
+    # Parts of K: blocks of channels in turn, or segments of tiles, of each place one.
+    in_turn, is_cut = np.isin(kind, (NUMBER["split"], NUMBER["split_last_first"])), kind == NUMBER["segments"]
+    blocks = up(channels, np.maximum(tile, 1))
+    used = np.where(in_turn, np.minimum(parts, blocks), np.where(is_cut, np.minimum(parts, blocks * f * f), 1))
+    # Where some parts have no block, or there are two, it does not matter which is the first.
+    kind = np.where((kind == NUMBER["split_last_first"]) & ((parts > blocks) | (used <= 2)), NUMBER["split"], kind)
+    kind = np.where((in_turn | is_cut) & (used <= 1), NUMBER["blocks_descending" if direction == DATA else "blocks"], kind)
+    is_parted = (in_turn | is_cut) & (used > 1)
     in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
     whole = in_blocks & (tile >= channels)
     pads = in_blocks & (channels % 16 != 0) & (f > 1)
@@ -75,8 +92,9 @@ def bits_of(x, direction, kind, fma, tile, parts, operands):
     kind = np.where(one & np.isin(kind, [NUMBER[y] for y in ("outermost", "per_place", "blocks", "blocks_descending")]), NUMBER["innermost"], kind)
     kind = np.where((kind == NUMBER["blocks"]) & whole & ~pads, NUMBER["innermost"], kind)
     kind = np.where((kind == NUMBER["outermost"]) & (channels == 1), NUMBER["innermost"], kind)
+    first = np.where((kind == NUMBER["per_place"]) & (pixels_of(x) > tile), tile, first)
     in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
-    detail = np.where(in_blocks, np.where(whole, 1, tile), np.where(is_reduced, parts * 256 + first, first))
+    detail = np.where(in_blocks, np.where(whole, 1, tile), np.where(is_reduced, parts * 256 + first, np.where(is_parted, used * 256 + tile, first)))
     return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
 
 
@@ -106,8 +124,11 @@ def swept(file):
     """As `recorded`, of what sweep_convolutions.py recorded."""
     data = dict(np.load(file))
     keys = bytes(data["keys"]).decode().split("\n")
-    source = calls_of(int(data["seed"]), int(data["numbers"]) if "numbers" in data else -1)
-    calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(source, int(data["count"]))], np.int32)
+    if "calls" in data:
+        calls = data["calls"].astype(np.int32)
+    else:
+        source = calls_of(int(data["seed"]), int(data["numbers"]) if "numbers" in data else -1)
+        calls = np.array([[x[name] for name in NAMES] for x in itertools.islice(source, int(data["count"]))], np.int32)
     if hashlib.sha256(calls.tobytes()).hexdigest() != str(data["digest"]):
         raise SystemExit("the seed gives other calls here than there")
     kinds = np.zeros((len(calls), 3, 5), np.int64)
@@ -115,20 +136,21 @@ def swept(file):
         ids, depth, side = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), np.minimum(calls[:, 6], 5)
         each, number = np.unique(ids << 24 | depth << 4 | side, return_inverse=True)
         kinds[:, direction] = np.array([kind_of_core(keys[x >> 24], x >> 4 & (1 << 20) - 1, direction, (x & 15) ** 2) for x in each.tolist()])[number]
-    set_segments(keys, data["ids"][:, WEIGHT], data["grids"][:, WEIGHT], calls[:, 1:], kinds)
+    for direction in range(3):
+        set_segments(keys, data["ids"][:, direction], data["grids"][:, direction], calls[:, 1:], kinds, direction)
     # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
     nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
     good = ~nothing & ~((calls[:, 2] == 1) & (calls[:, 9] == 1))
     return file, calls[good][:, 1:].astype(np.int64), kinds[good]
 
 
-def set_segments(keys, ids, grids, calls, kinds):
-    """Gradients of weights whose kernel takes segments of K; `calls`: columns of FIELDS."""
-    kernels = {i: kernels_of(key if "#" in key else key + "#1#0") for i, key in enumerate(keys) if "segment_k_on" in key and "wgrad" in key}
+def set_segments(keys, ids, grids, calls, kinds, direction):
+    """Calls whose kernel takes segments of K; `calls`: columns of FIELDS."""
+    kernels = {i: kernels_of(key if "#" in key else key + "#1#0") for i, key in enumerate(keys) if "segment_k_on" in key}
     for i in np.flatnonzero(np.isin(ids, list(kernels))):
-        found = segments_of(kernels[int(ids[i])], grids[i].tolist(), int(calls[i, 4]), int(calls[i, 1]), int(calls[i, 5]) ** 2)
+        found = segments_of(kernels[int(ids[i])], grids[i].tolist(), direction, calls[i, :8].tolist())
         if found:
-            kinds[i, WEIGHT] = found
+            kinds[i, direction] = found
 
 
 def kind_of_core(key, depth, direction, filter_places):
@@ -155,9 +177,10 @@ def recorded(file):
                 known[key] = kind_of(keys[ids[i, direction]], grids[i, direction].tolist(), direction, place)
             found.append(known[key])
     kinds = np.array(found, np.int64).reshape(-1, 3, 5)
-    segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])[ids[:, WEIGHT]]
-    at = np.minimum(segmented, GRIDS - 3)[:, None] + np.arange(3)
-    set_segments(keys, ids[:, WEIGHT], np.take_along_axis(grids[:, WEIGHT], at, 1), calls, kinds)
+    segmented = np.array([next((3 * i for i, name in kernels_of(key) if "segment_k_on" in name), 0) for key in keys])
+    for direction in range(3):
+        at = np.minimum(segmented[ids[:, direction]], GRIDS - 3)[:, None] + np.arange(3)
+        set_segments(keys, ids[:, direction], np.take_along_axis(grids[:, direction], at, 1), calls, kinds, direction)
     return file, calls.astype(np.int64), kinds
 
 
@@ -243,8 +266,11 @@ def told(tree, x, kinds, direction):
     return leaf, bits_of_label(x, direction, tree.labels[tree.nodes["label"][leaf]]) == bits_of(x, direction, *kinds.T)
 
 
-def tree_of(data, direction, together, grower, writer):
+def tree_of(data, direction, together, grower, writer, asked=None):
+    """`asked`: of each file and call whether this tree is asked; all where it is left out."""
     chosen = [np.isin(x[:, 9], together) for _, x, _ in data]
+    if asked:
+        chosen = [here & of_tree for here, of_tree in zip(chosen, asked)]
     (x, kinds), check, judge = divided([(x[here], kinds[here, direction]) for here, (_, x, kinds) in zip(chosen, data)])
     tree = Tree(grower, features_of(x), label_of(*kinds.T))
     tree.prune(COST)
@@ -266,11 +292,83 @@ def tree_of(data, direction, together, grower, writer):
     writer.roots += writer.roots[-1:] * (len(together) - 1)
 
 
+class PackedTrees:
+    """The trees of a folder, as Writer.write packed them."""
+
+    def __init__(self, folder):
+        digits = {x: i for i, x in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
+        text = lambda name: open(os.path.join(folder, f"convolution_{name}.inc")).read()
+        numbers = lambda name: [digits[x] for x in "".join(line.strip()[1:-1] for line in text(name).split("\n"))]
+        plain = lambda name: [int(x) for x in text(name).split(",") if x.strip()]
+        many = lambda codes, at, count: sum(codes[at + i] << 6 * (count - 1 - i) for i in range(count))
+        thresholds, labels, codes = numbers("thresholds"), numbers("labels"), numbers("nodes")
+        values, at = [], 0
+        for count in plain("thresholds_of_feature"):
+            values.append([number_of(many(thresholds, 4 * (at + i), 4)) for i in range(count)])
+            at += count
+        # Kind (form and unit), tile, rule, columns / 8, rows / 8, place in AGREE.
+        leaves = [(codes_[0] // 4, codes_[0] % 4, many(codes_, 1, 2), many(codes_, 3, 2), 8 * many(codes_, 5, 2), 8 * codes_[7], AGREE[codes_[8]])
+                  for codes_ in (labels[i:i + 9] for i in range(0, len(labels), 9))]
+        self.nodes, self.roots, at = [], plain("roots"), 0
+        while at < len(codes):
+            feature, count = codes[at] // 2, 2 + codes[at] % 2
+            value = many(codes, at + 1, count)
+            self.nodes.append((feature, leaves[value] if feature == LEAF else values[feature][value]))
+            at += 1 + count
+
+    def leaves_of(self, features, root):
+        """The nodes that calls end in."""
+        feature, threshold, right = (np.array(x) for x in self._links())
+        x, at, todo = np.stack(features, 1), np.full(len(features[0]), root), np.arange(len(features[0]))
+        while True:
+            todo = todo[feature[at[todo]] != LEAF]
+            if not len(todo):
+                return at
+            here = at[todo]
+            at[todo] = np.where(x[todo, feature[here]] <= threshold[here], here + 1, right[here])
+
+    def _links(self):
+        """Of each node its feature, its threshold, and its right child; the left one is the next node."""
+        right, open_nodes = [0] * len(self.nodes), []
+        for i, (feature, _) in enumerate(self.nodes):
+            if i and self.nodes[i - 1][0] == LEAF and open_nodes:
+                right[open_nodes.pop()] = i
+            if feature != LEAF:
+                open_nodes.append(i)
+        return [x[0] for x in self.nodes], [0. if x[0] == LEAF else x[1] for x in self.nodes], right
+
+
+def second(folder, data, grower):
+    """Adds trees of the calls of which the folder's first twelve know no plan."""
+    first, writer = PackedTrees(folder), Writer()
+    # Which of two tilings it is no launch says.
+    for _, _, kinds in data:
+        kinds[np.isin(kinds[..., 0], [NUMBER[name] for name in TILINGS])] = (0, 0, 0, 1, 0)
+    writer.nodes, writer.roots = list(first.nodes), list(first.roots[:12])
+    for direction in (FORWARD, DATA, WEIGHT):
+        for together in TOGETHER:
+            asked = []
+            for _, x, _ in data:
+                leaves = first.leaves_of(features_of(x), first.roots[4 * direction + together[0]])
+                kinds = np.array([(2 * node[0] + node[1] // 2) for node in (first.nodes[i][1] for i in leaves.tolist())])
+                asked.append((kinds == 0) | (kinds == NUMBER["per_place"]) & (pixels_of(x) > LEAST_CHUNK))
+            if any((np.isin(x[:, 9], together) & here).any() for (_, x, _), here in zip(data, asked)):
+                tree_of(data, direction, together, grower, writer, asked)
+                continue
+            writer.roots.append(len(writer.nodes))
+            writer.nodes.append((LEAF, (*packed(0), 0)))
+    writer.write(folder, "convolution_")
+
+
 def main(words):
-    folder, files = words[0], words[1:]
+    is_second = words[0] == "second"
+    folder, files = words[is_second], words[is_second + 1:]
     with tempfile.TemporaryDirectory() as build:
         grower = built_grower(build)
         data = [recorded(file) for file in files]
+        if is_second:
+            second(folder, data, grower)
+            return
         set_tilings(data, grower)
         writer = Writer()
         for direction in (FORWARD, DATA, WEIGHT):

@@ -160,7 +160,8 @@ def main(out, seed, seconds, rows=(), numbers=-1):
     core = np.stack([np.take_along_axis(grids, (3 * at + i)[..., None], 2)[..., 0] for i in range(3)], -1)
     core[..., :2][~shown[ids]] = 0
     calls = np.array(calls, np.int32)
-    np.savez(out, seed=seed, numbers=numbers, digest=hashlib.sha256(calls.tobytes()).hexdigest(), count=len(calls), ids=ids.astype(np.uint16 if len(unique) < 65536 else np.uint32),
+    given = {"calls": calls} if len(rows) else {}
+    np.savez(out, seed=seed, numbers=numbers, **given, digest=hashlib.sha256(calls.tobytes()).hexdigest(), count=len(calls), ids=ids.astype(np.uint16 if len(unique) < 65536 else np.uint32),
              grids=core.astype(np.uint16), keys=np.frombuffer("\n".join(unique).encode(), np.uint8), device=torch.cuda.get_device_name())
     print(out, len(calls), "calls, %.1f a second," % (len(calls) / took), failures, "failed", flush=True)
 
