@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -133,6 +135,81 @@ ProductCall transposed_data_product(const ConvolutionCall& x, const Tensor& data
   return product;
 }
 
+/// What an operator of our own gives in place of a product with a plan, if that is what was
+/// recorded.
+std::optional<ProductVerdict> verdict_of_own(const Tensor& own, const Tensor& recorded,
+                                             std::string words, int agree, const Context& context) {
+  if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
+  ProductVerdict verdict{Status::exact, std::move(words), true, 0};
+  verdict.agree = agree;
+  if (!context.has_results)
+    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
+  return verdict;
+}
+
+/// A product of which K is cut where the last wave of thread blocks computes D, and nowhere else:
+/// computed by both plans. `result`: [images, channels, rows, columns].
+std::optional<ProductVerdict> last_wave_verdict(ProductCall product,
+                                                const std::optional<LastWave>& last,
+                                                const Tensor& result, Context& context) {
+  if (!last || (!context.has_results && is_in_the_book(product, context))) return std::nullopt;
+  Context own = context;
+  own.has_results = false;
+  const ProductVerdict whole = computed_product(product, own);
+  product.usual = last->plan;
+  const ProductVerdict cut = computed_product(product, own);
+  if (!whole.computed || !cut.computed) {
+    if (context.has_results) return std::nullopt;
+    return ProductVerdict{Status::unmodelled, "no plan is known for this shape", false, 0};
+  }
+  const std::int64_t channels = result.shape[1], pixels = result.shape[2] * result.shape[3];
+  const std::int64_t rows = result.shape[0] * pixels;
+  const operators::Tensor own_result = operators::uninitialised_tensor(result.type, result.shape);
+  const std::span<std::byte> bytes = operators::writable_bytes(own_result);
+  const std::size_t size = bytes.size() / static_cast<std::size_t>(result.count());
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    const std::int64_t row = i / (channels * pixels) * pixels + i % pixels;
+    const bool is_cut = last->wave.is_in_last(row, i / pixels % channels, rows, channels);
+    const auto at = static_cast<std::size_t>(i) * size;
+    std::memcpy(bytes.data() + at, (is_cut ? cut : whole).computed->bytes.data() + at, size);
+  }
+  return verdict_of_own(own_result, result, whole.plan + "; in the last wave " + cut.plan,
+                        whole.agree, context);
+}
+
+/// A gradient of data by a product for each place of the filter, where the pixels are more than one
+/// chunk.
+std::optional<ProductVerdict> placed_verdict(const ConvolutionCall& x, const Tensor& maps,
+                                             const Tensor& recorded, const Context& context) {
+  if (recorded.type != formats::fp32) return std::nullopt;
+  const auto leaf = leaf_of(x, atlas::ConvolutionPass::data, context);
+  if (!leaf || leaf->form != atlas::ConvolutionForm::per_place || leaf->tile == 0)
+    return std::nullopt;
+  return verdict_of_own(operators::placed_data_gradient(maps, recorded, x.weight, x.stride,
+                                                        x.padding, leaf->tile, context.threads),
+                        recorded, "a product for each place of the filter", leaf->agree, context);
+}
+
+/// A transposed convolution, which cuDNN takes for the gradient of the convolution from its output
+/// to its input.
+ProductVerdict transposed_verdict(const ConvolutionCall& x, const Tensor& output, const Call& call,
+                                  Context& context) {
+  ProductCall product = scattered_product(x, x.input, output, context, call.op);
+  ConvolutionCall of_output = x;
+  of_output.input = output;
+  product.usual = usual_data(of_output, x.input, output, context);
+  add_usual_order(product, [&](const std::string& order, bool tf32) {
+    return scattered_order(x, x.input, output, order, tf32);
+  });
+  if (auto last = last_wave_verdict(product, last_wave_of_data(of_output, x.input, output, context),
+                                    output, context))
+    return *last;
+  if (!x.bias && (context.has_results || !is_in_the_book(product, context))) {
+    if (auto placed = placed_verdict(of_output, x.input, output, context)) return *placed;
+  }
+  return verdict_of_product(product, context);
+}
+
 Answer convolution(const Call& call, Context& context) {
   const auto results = tensors_of(call.out);
   if (results.size() != 1) throw UnknownArguments{"a convolution gives one tensor"};
@@ -145,21 +222,16 @@ Answer convolution(const Call& call, Context& context) {
   const Tensor output = as_2d(*results[0]);
   if (x.is_transposed) {
     if (x.groups != 1) return unmodelled("a transposed convolution in groups");
-    ProductCall product = scattered_product(x, x.input, output, context, call.op);
-    // cuDNN takes it for the gradient of the convolution from its output to its input.
-    ConvolutionCall of_output = x;
-    of_output.input = output;
-    product.usual = usual_data(of_output, x.input, output, context);
-    add_usual_order(product, [&](const std::string& order, bool tf32) {
-      return scattered_order(x, x.input, output, order, tf32);
-    });
-    return answer_of(verdict_of_product(product, context), *results[0]);
+    return answer_of(transposed_verdict(x, output, call, context), *results[0]);
   }
   ProductCall product = convolved_product(x, output, context, call.op);
   product.usual = usual_forward(x, output, context);
   add_usual_order(product, [&](const std::string& order, bool tf32) {
     return gathered_order(x, output, order, tf32);
   });
+  if (auto last =
+          last_wave_verdict(product, last_wave_of_forward(x, output, context), output, context))
+    return answer_of(*last, *results[0]);
   return answer_of(verdict_of_product(product, context), *results[0]);
 }
 
@@ -224,16 +296,12 @@ ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
   return verdict;
 }
 
-/// What an operator of our own gives in place of a product with a plan, if that is what was
-/// recorded.
-std::optional<ProductVerdict> verdict_of_own(const Tensor& own, const Tensor& recorded,
-                                             std::string words, int agree, const Context& context) {
-  if (context.has_results && !std::ranges::equal(own.bytes, recorded.bytes)) return std::nullopt;
-  ProductVerdict verdict{Status::exact, std::move(words), true, 0};
-  verdict.agree = agree;
-  if (!context.has_results)
-    verdict.computed = CodeMatrix{own.type, 1, 1, own.count(), {own.bytes, own.owner}, {}};
-  return verdict;
+ProductVerdict transposed_data_verdict(const ConvolutionCall& x, const Tensor& data,
+                                       const Call& call, Context& context) {
+  const ProductCall product = transposed_data_product(x, data, context, call.op);
+  if (auto last = last_wave_verdict(product, last_wave_of_forward(x, data, context), data, context))
+    return *last;
+  return verdict_of_product(product, context);
 }
 
 /// The recorded gradient of weights by cuDNN's tiles or transforms, where the atlas says that it
@@ -261,22 +329,12 @@ std::optional<ProductVerdict> special_verdict(const ConvolutionCall& x, const Te
                         leaf->agree, context);
 }
 
-/// The same of a gradient of data by a product for each place of the filter, where the pixels are
-/// more than one chunk.
-std::optional<ProductVerdict> placed_verdict(const ConvolutionCall& x, const Tensor& maps,
-                                             const Tensor& recorded, const Context& context) {
-  if (recorded.type != formats::fp32) return std::nullopt;
-  const auto leaf = leaf_of(x, atlas::ConvolutionPass::data, context);
-  if (!leaf || leaf->form != atlas::ConvolutionForm::per_place || leaf->tile == 0)
-    return std::nullopt;
-  return verdict_of_own(operators::placed_data_gradient(maps, recorded, x.weight, x.stride,
-                                                        x.padding, leaf->tile, context.threads),
-                        recorded, "a product for each place of the filter", leaf->agree, context);
-}
-
 ProductVerdict data_verdict(const ConvolutionCall& x, const Tensor& maps, const Tensor& data,
                             const Call& call, Context& context) {
   const ProductCall product = data_product(x, maps, data, context, call.op);
+  if (auto last =
+          last_wave_verdict(product, last_wave_of_data(x, maps, data, context), data, context))
+    return *last;
   // What was recorded of this very program comes before what similar calls do.
   if (context.has_results || !is_in_the_book(product, context)) {
     if (auto placed = placed_verdict(x, maps, data, context)) return *placed;
@@ -333,8 +391,7 @@ Answer convolution_backward(const Call& call, Context& context) {
   if (const Tensor* data = (*out)[0].tensor())
     add("data",
         is_depthwise      ? depthwise_data(x, maps, *data, context)
-        : x.is_transposed ? verdict_of_product(
-                                transposed_data_product(x, as_2d(*data), context, call.op), context)
+        : x.is_transposed ? transposed_data_verdict(x, as_2d(*data), call, context)
                           : data_verdict(x, maps, as_2d(*data), call, context),
         *data);
   if (const Tensor* weights = (*out)[1].tensor())

@@ -115,8 +115,8 @@ std::string parts_text(const ConvolutionLeaf& leaf, std::int64_t channels, std::
 bool is_in_blocks(const ConvolutionLeaf& leaf) {
   using Form = ConvolutionForm;
   return leaf.form == Form::blocks || leaf.form == Form::blocks_descending ||
-         leaf.form == Form::segments || leaf.form == Form::split ||
-         leaf.form == Form::split_last_first;
+         leaf.form == Form::segments || leaf.form == Form::last_segments ||
+         leaf.form == Form::split || leaf.form == Form::split_last_first;
 }
 
 UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& output) {
@@ -147,8 +147,9 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
   }
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
   if (leaf.form == ConvolutionForm::per_place) result.plan += split_text(places, channels, "ceil");
-  const bool descends =
-      leaf.form == ConvolutionForm::blocks_descending || leaf.form == ConvolutionForm::segments;
+  const bool descends = leaf.form == ConvolutionForm::blocks_descending ||
+                        leaf.form == ConvolutionForm::segments ||
+                        leaf.form == ConvolutionForm::last_segments;
   if (is_in_blocks(leaf) && places > 1)
     result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
   result.plan += parts_text(leaf, channels, places);
@@ -298,8 +299,28 @@ std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps
                                     const Tensor& data, const Context& context) {
   const auto leaf = leaf_of(x, ConvolutionPass::data, context);
   if (!leaf) return other_data(x, maps, data);
+  // Several chunks' sums are no plan.
+  if (leaf->form == ConvolutionForm::per_place && leaf->tile != 0 &&
+      maps.shape[2] * maps.shape[3] > leaf->tile)
+    return std::nullopt;
   if (leaf->form == ConvolutionForm::unknown) return std::nullopt;
   return data_of(*leaf, x, maps, data);
+}
+
+std::optional<LastWave> last_wave_of_forward(const ConvolutionCall& x, const Tensor& output,
+                                             const Context& context) {
+  auto leaf = leaf_of(x, ConvolutionPass::forward, context);
+  if (!leaf || leaf->form != ConvolutionForm::last_segments) return std::nullopt;
+  leaf->form = ConvolutionForm::segments;
+  return LastWave{forward_of(*leaf, x, output), leaf->wave};
+}
+
+std::optional<LastWave> last_wave_of_data(const ConvolutionCall& x, const Tensor& maps,
+                                          const Tensor& data, const Context& context) {
+  auto leaf = leaf_of(x, ConvolutionPass::data, context);
+  if (!leaf || leaf->form != ConvolutionForm::last_segments) return std::nullopt;
+  leaf->form = ConvolutionForm::segments;
+  return LastWave{data_of(*leaf, x, maps, data), leaf->wave};
 }
 
 std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& maps,

@@ -24,4 +24,16 @@ std::optional<UsualPlan> usual_data(const ConvolutionCall& x, const Tensor& maps
 std::optional<UsualPlan> usual_weights(const ConvolutionCall& x, const Tensor& maps,
                                        const Tensor& gradient, const Context& context);
 
+/// Where the usual plan is one chain but for the elements of D that the last wave of thread blocks
+/// computes: the plan of those. Nothing elsewhere.
+struct LastWave {
+  UsualPlan plan;
+  atlas::Wave wave;
+};
+
+std::optional<LastWave> last_wave_of_forward(const ConvolutionCall& x, const Tensor& output,
+                                             const Context& context);
+std::optional<LastWave> last_wave_of_data(const ConvolutionCall& x, const Tensor& maps,
+                                          const Tensor& data, const Context& context);
+
 }  // namespace guardbit::emulator::replay

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "emulator/gemm/atlas/packed_trees.hpp"
+#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::atlas {
 
@@ -30,6 +31,18 @@ constexpr std::size_t trees_once = 12;
 constexpr std::array<std::uint32_t, 2 * trees_once> convolution_roots = {
 #include "emulator/gemm/atlas/convolution_roots.inc"
 };
+
+/// As WAVES of tools/scripts/atlas/convolution_kinds.py.
+constexpr std::array<Wave, 10> waves = {{{64, 64, 7, 15},
+                                         {64, 64, 8, 15},
+                                         {64, 128, 7, 15},
+                                         {64, 128, 1, 132},
+                                         {64, 256, 4, 30},
+                                         {128, 64, 7, 15},
+                                         {128, 64, 8, 15},
+                                         {128, 64, 5, 22},
+                                         {128, 128, 8, 15},
+                                         {128, 128, 4, 30}}};
 
 std::int64_t output_of(std::int64_t side, const ConvolutionShape& x) {
   return (side + 2 * x.padding - x.filter) / x.stride + 1;
@@ -86,7 +99,11 @@ ConvolutionLeaf leaf_of(const std::array<double, 29>& features, std::size_t tree
   leaf.fma = label.kind % 2 == 1;
   leaf.tile = label.tile;
   leaf.parts = std::max<std::int64_t>(1, label.rule);
-  leaf.input = static_cast<TensorCoreInput>(label.columns / 8);
+  // How operands become TF32, and four times the place among the waves.
+  const int number = label.columns / 8;
+  leaf.input = static_cast<TensorCoreInput>(number % 4);
+  if (leaf.form == ConvolutionForm::last_segments)
+    leaf.wave = waves.at(static_cast<std::size_t>(number / 4));
   leaf.agree = label.agree;
   return leaf;
 }
@@ -99,7 +116,35 @@ bool has_chunks(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
          output_of(x.rows, x) * output_of(x.columns, x) > least_chunk;
 }
 
+/// Gradients of weights in 16 bits whose kernels the first trees do not tell apart, where channels
+/// do not lie together: TF32's unit may multiply, of which no plan is known, and the last part's
+/// sum may come first.
+bool is_told_twice(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
+  const bool is_16_bits = x.numbers == Numbers::f16 || x.numbers == Numbers::bf16;
+  return is_16_bits && !x.channels_last &&
+         (leaf.form == ConvolutionForm::split || leaf.form == ConvolutionForm::split_last_first);
+}
+
+/// What the first tree says, unless the second one is surer of another kind of kernel.
+ConvolutionLeaf agreed(ConvolutionLeaf first, const ConvolutionLeaf& second) {
+  constexpr int surer = 750;
+  const bool is_same = first.form == second.form && first.fma == second.fma;
+  if (!is_same && second.agree >= surer) return second;
+  first.agree = std::min(first.agree, second.agree);
+  return first;
+}
+
 }  // namespace
+
+bool Wave::is_in_last(std::int64_t row, std::int64_t column, std::int64_t of_rows,
+                      std::int64_t of_columns) const {
+  using formats::divided_up;
+  // Clusters follow each other along the columns, from the last one on, then along the rows.
+  const std::int64_t across = divided_up(of_columns, columns);
+  const std::int64_t all = divided_up(of_rows, rows * cluster) * across;
+  const std::int64_t at = row / (rows * cluster) * across + across - 1 - column / columns;
+  return at >= all / clusters * clusters;
+}
 
 ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   const std::array<double, 29> features = features_of(shape);
@@ -108,6 +153,11 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   // The first trees do not say how large a chunk is.
   if (leaf.form == ConvolutionForm::unknown || has_chunks(leaf, shape))
     leaf = leaf_of(features, trees_once + tree);
+  else if (pass == ConvolutionPass::weight && is_told_twice(leaf, shape))
+    leaf = agreed(leaf, leaf_of(features, trees_once + tree));
+  // Products of places of such filters follow each other in an order that is not known.
+  constexpr std::int64_t large_filter = 16;
+  if (leaf.form == ConvolutionForm::per_place && shape.filter >= large_filter) return {};
   // How several chunks' sums are rounded in 16 bits is not known.
   if (has_chunks(leaf, shape) && shape.numbers != Numbers::tf32 && shape.numbers != Numbers::f32)
     return {};

@@ -65,11 +65,26 @@ enum class ConvolutionForm : std::uint8_t {
   reduced,
   /// the same; each sum is rounded to the result's numbers first
   reduced_in_16_bits,
+  /// segments, but of the tiles of D that the last wave of thread blocks computes alone; of others
+  /// one chain over the blocks
+  last_segments,
 };
 
 /// How FP32 operands become TF32: as the unit reads what is stored; rounded to the nearest, ties
 /// away from zero, by the kernel that changes their layout; or cut off.
 enum class TensorCoreInput : std::uint8_t { as_stored, to_nearest, truncated };
+
+/// How thread blocks go over D: its rows are pixels, its columns channels.
+struct Wave {
+  /// of a tile
+  std::int64_t rows = 0, columns = 0;
+  /// tiles of a cluster, along the rows; and clusters at once
+  std::int64_t cluster = 1, clusters = 1;
+
+  /// Whether an element of D [`of_rows`, `of_columns`] belongs to the last wave, which is not full.
+  bool is_in_last(std::int64_t row, std::int64_t column, std::int64_t of_rows,
+                  std::int64_t of_columns) const;
+};
 
 struct ConvolutionLeaf {
   ConvolutionForm form = ConvolutionForm::unknown;
@@ -81,6 +96,8 @@ struct ConvolutionLeaf {
   int tile = 0;
   TensorCoreInput input = TensorCoreInput::as_stored;
   std::int64_t parts = 1;
+  /// of last_segments
+  Wave wave;
   /// Of 1000 recorded calls of the leaf at least so many agree; of few calls less is said.
   int agree = 0;
 };

@@ -5,7 +5,7 @@ FORWARD, DATA, WEIGHT = range(3)
 # As convolution_leaf.hpp's ConvolutionForm has them.
 KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "blocks_descending", "lanes", "chain", "images", "split",
          "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending", "reduced",
-         "reduced_in_16_bits")
+         "reduced_in_16_bits", "last_segments")
 # How FP32 operands become TF32, as convolution_leaf.hpp's TensorCoreInput has them.
 AS_STORED, TO_NEAREST, TRUNCATED = range(3)
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}
@@ -42,7 +42,8 @@ def of_gather(name, direction, filter_places, depth):
         return "outermost", True, 0
     chunk = re.search(r"dgrad2d_alg1_1I\w+?Li0ELi\d+ELi(\d+)E", name) if data else None
     if chunk:
-        return "per_place", True, 2 ** int(chunk.group(1))
+        # Filters of 16 x 16 have another order.
+        return "per_place" if filter_places < 256 else "unknown", True, 2 ** int(chunk.group(1))
     if "ffma" in name:
         return "outermost", True, 0
     found = re.search(r"(?:fprop|dgrad)_(?:optimized|analytic)_\w*?_\d+x\d+_(\d+)x\d+", name)
@@ -84,7 +85,9 @@ def of_weight(name, second, depth):
     if xmma and (not second or "split_k_kernel" in second):
         if depth == 1:
             return plain("chain", "ffma" in name)
-        return "split" if second else "split_last_first", "ffma" in name, int(xmma.group(1)), depth
+        # Of FP32 numbers a second kernel adds the parts in ascending order.
+        is_last_first = not second or re.search(r"f16_b?f16f32", name) is not None
+        return "split_last_first" if is_last_first else "split", "ffma" in name, int(xmma.group(1)), depth
     return plain("unknown", False)
 
 
@@ -108,6 +111,18 @@ TILES_OF_SEGMENT = {(FORWARD, "f16", (128, 128, 64)): 6.5, (FORWARD, "f16", (128
 FILLED_UP = 16
 
 
+# Where D has more tiles than blocks run at once: rows and columns of a tile, tiles of a cluster (along the rows), clusters at once. As
+# convolution_leaf.cpp's waves.
+WAVES = ((64, 64, 7, 15), (64, 64, 8, 15), (64, 128, 7, 15), (64, 128, 1, 132), (64, 256, 4, 30), (128, 64, 7, 15), (128, 64, 8, 15), (128, 64, 5, 22),
+         (128, 128, 8, 15), (128, 128, 4, 30))
+CLUSTERS = {(15, 7): 7, (15, 8): 8, (30, 4): 4, (110, 1): 5, (132, 1): 1, (120, 1): 4}
+# Tiles of K that a segment of the last wave has at least. What fits the recorded results of 71 calls: 68 have the segments that follow.
+TILES_OF_LAST_SEGMENT = {(FORWARD, "tf32", (64, 64, 32)): 12.5, (FORWARD, "tf32", (128, 128, 32)): 9, (FORWARD, "tf32", (64, 256, 32)): 5,
+                         (FORWARD, "f16", (64, 128, 64)): 5, (DATA, "tf32", (128, 64, 32)): 7, (DATA, "tf32", (128, 128, 32)): 6.5,
+                         (DATA, "f16", (64, 128, 64)): 5, (DATA, "f16", (64, 64, 64)): 5, (DATA, "f16", (128, 64, 32)): 8.5,
+                         (DATA, "f16", (128, 128, 64)): 4.5}
+
+
 def product_of(call, direction):
     """Rows and columns of the product that a convolution is, how many such products, and K's channels and places; `call`: n, c, h, w, k, f, s, p."""
     n, c, h, w, k, f, s, p = call
@@ -129,9 +144,28 @@ def segment_count(direction, numbers, tile, tiles, depth, grid):
     return max(even or deep, default=min(whole, default=0))
 
 
+def last_segments(direction, numbers, tile, sides, depth, grid):
+    """Where D has more tiles (`sides`: along its rows and columns) than the grid has blocks: into how many segments K is cut of those of the last wave, and
+    the place in WAVES; None where that is not known. Clusters follow each other along the columns, from the last on, then along the rows."""
+    cluster, least = CLUSTERS.get(tuple(grid[:2])), TILES_OF_LAST_SEGMENT.get((direction, numbers, tile))
+    if cluster is None or least is None or grid[0] in (120, 132) and sides[1] > 1:
+        return None
+    wave = grid[0] * grid[1] // cluster
+    shape = (*tile[:2], cluster, wave)
+    last = -(-sides[0] // cluster) * sides[1] % wave
+    if shape not in WAVES or last == 0:
+        return None
+    most, count = wave // last, 1
+    if depth >= 1.1 * most * least:
+        return most, WAVES.index(shape)
+    while 2 * count <= most and depth >= 2 * count * least:
+        count *= 2
+    return count, WAVES.index(shape)
+
+
 def segments_of(kernels, grid, direction, call):
-    """Of a kernel that cuts K into segments: kind, whether FMAs multiply, tile, how many, and how operands become TF32; None where nothing tells how many:
-    where D has more tiles than the grid has blocks, only those of the last wave are cut."""
+    """Of a kernel that cuts K into segments: kind, whether FMAs multiply, tile, how many, and how operands become TF32 (and four times the place in WAVES);
+    None where nothing tells how many."""
     names = [name for _, name in kernels]
     found = re.search(r"(fprop|dgrad|wgrad)\w*?_(f16|bf16|f32)\w*_tilesize(\d+)x(\d+)x(\d+)\w*segment_k_on", names[0]) if names else None
     if not found or len(names) > 2 or len(names) == 2 and (direction != WEIGHT or "split_k_kernel" not in names[1]):
@@ -140,11 +174,19 @@ def segments_of(kernels, grid, direction, call):
         return None
     tile = tuple(map(int, found.group(3, 4, 5)))
     m, n, products, channels, places = product_of(call, direction)
-    tiles, depth = -(-m // tile[0]) * -(-n // tile[1]) * products, -(-channels // tile[2]) * places
+    sides, depth, numbers = (-(-m // tile[0]), -(-n // tile[1])), -(-channels // tile[2]) * places, {"f32": "tf32"}.get(found.group(2), "f16")
+    tiles = sides[0] * sides[1] * products
+    if tiles > grid[0] * grid[1] * grid[2]:
+        last = last_segments(direction, numbers, tile, sides, depth, grid) if direction != WEIGHT else None
+        if last is None:
+            return None
+        if last[0] == 1:
+            return NUMBER["blocks_descending" if direction == DATA else "blocks"], 0, tile[2], 1, input_of(names[0], direction)
+        return NUMBER["last_segments"], 0, tile[2], last[0], input_of(names[0], direction) + 4 * last[1]
     # Of weights the rows' side of a grid in two dimensions is not known where the tile is wide.
-    if tiles > grid[0] * grid[1] * grid[2] or direction == WEIGHT and grid[1] > 1 and tile[0] != tile[1]:
+    if direction == WEIGHT and grid[1] > 1 and tile[0] != tile[1]:
         return None
-    count = segment_count(direction, {"f32": "tf32"}.get(found.group(2), "f16"), tile, tiles, depth, grid)
+    count = segment_count(direction, numbers, tile, tiles, depth, grid)
     if count < 2:
         return None
     return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, tile[2], count, input_of(names[0], direction)

@@ -25,7 +25,11 @@ BF16 = 1
 # Of these numbers cuDNN mostly takes the same kernels: each has a tree.
 TOGETHER = ((0, BF16), (2,), (3,))
 FIELDS = ("n", "c", "h", "w", "k", "f", "s", "p", "last", "numbers", "deterministic")
-SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"])
+SEGMENTS = (NUMBER["segments"], NUMBER["segments_descending"], NUMBER["last_segments"])
+# Gradients of weights of which the first trees do not tell kernels apart that give other bits, where channels do not lie together: TF32's unit may multiply
+# operands in 16 bits, and the last part's sum may come first.
+ASKED_IN_16_BITS = ("split", "split_last_first")
+OPERANDS = 64  # ways how operands become TF32, and four times the place in WAVES
 LEAST_CHUNK = 64  # pixels, where a product for each place of the filter is asked for them
 REDUCED = (NUMBER["reduced"], NUMBER["reduced_in_16_bits"])
 SPLITS = (NUMBER["split"], NUMBER["split_last_first"], NUMBER["split_in_place"], *REDUCED, *SEGMENTS)
@@ -74,10 +78,10 @@ def bits_of(x, direction, kind, fma, tile, parts, operands):
         kind = np.where((kind == NUMBER["segments_descending"]) & (used <= 2), NUMBER["segments"], kind)
         is_split = np.isin(kind, SPLITS)
         detail = np.where(is_split, used, 0) * 256 + np.where(is_split & ~is_reduced, tile, first)
-        return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
+        return ((kind * 2 + fma) * OPERANDS + operands) * (1 << 20) + detail
     channels = x[:, 4] if direction == DATA else x[:, 1]
     # Parts of K: blocks of channels in turn, or segments of tiles, of each place one.
-    in_turn, is_cut = np.isin(kind, (NUMBER["split"], NUMBER["split_last_first"])), kind == NUMBER["segments"]
+    in_turn, is_cut = np.isin(kind, (NUMBER["split"], NUMBER["split_last_first"])), np.isin(kind, (NUMBER["segments"], NUMBER["last_segments"]))
     blocks = up(channels, np.maximum(tile, 1))
     used = np.where(in_turn, np.minimum(parts, blocks), np.where(is_cut, np.minimum(parts, blocks * f * f), 1))
     # Where some parts have no block, or there are two, it does not matter which is the first.
@@ -95,18 +99,18 @@ def bits_of(x, direction, kind, fma, tile, parts, operands):
     first = np.where((kind == NUMBER["per_place"]) & (pixels_of(x) > tile), tile, first)
     in_blocks = np.isin(kind, (NUMBER["blocks"], NUMBER["blocks_descending"]))
     detail = np.where(in_blocks, np.where(whole, 1, tile), np.where(is_reduced, parts * 256 + first, np.where(is_parted, used * 256 + tile, first)))
-    return ((kind * 2 + fma) * 4 + operands) * (1 << 20) + detail
+    return ((kind * 2 + fma) * OPERANDS + operands) * (1 << 20) + detail
 
 
 def label_of(kind, fma, tile, parts, operands):
-    return (((kind * 2 + fma) * 4 + operands) * 256 + tile) * 1024 + np.where(np.isin(kind, SPLITS), np.minimum(parts, 1023), 1)
+    return (((kind * 2 + fma) * OPERANDS + operands) * 256 + tile) * 1024 + np.where(np.isin(kind, SPLITS), np.minimum(parts, 1023), 1)
 
 
 def fields_of(label):
     """kind, fma, tile, parts, how operands become TF32"""
     rest, parts = label // 1024, label % 1024
     rest, tile = rest // 256, rest % 256
-    rest, operands = rest // 4, rest % 4
+    rest, operands = rest // OPERANDS, rest % OPERANDS
     return rest // 2, rest % 2, tile, parts, operands
 
 
@@ -351,7 +355,10 @@ def second(folder, data, grower):
             for _, x, _ in data:
                 leaves = first.leaves_of(features_of(x), first.roots[4 * direction + together[0]])
                 kinds = np.array([(2 * node[0] + node[1] // 2) for node in (first.nodes[i][1] for i in leaves.tolist())])
-                asked.append((kinds == 0) | (kinds == NUMBER["per_place"]) & (pixels_of(x) > LEAST_CHUNK))
+                is_asked = (kinds == 0) | (kinds == NUMBER["per_place"]) & (pixels_of(x) > LEAST_CHUNK)
+                if direction == WEIGHT and BF16 in together:
+                    is_asked |= np.isin(kinds, [NUMBER[name] for name in ASKED_IN_16_BITS]) & (x[:, 8] == 0)
+                asked.append(is_asked)
             if any((np.isin(x[:, 9], together) & here).any() for (_, x, _), here in zip(data, asked)):
                 tree_of(data, direction, together, grower, writer, asked)
                 continue
