@@ -342,6 +342,11 @@ ProductVerdict data_verdict(const ConvolutionCall& x, const Tensor& maps, const 
   return verdict_of_product(product, context);
 }
 
+Tensor widened(const Tensor& tensor) {
+  return operators::tensor_of_numbers(formats::fp32, tensor.shape, tensor.stride,
+                                      operators::numbers_of(tensor));
+}
+
 ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const Tensor& gradient,
                            const Context& context, const std::string& kind) {
   ProductCall product{shape_of(kind, x, gradient), {}};
@@ -350,6 +355,13 @@ ProductCall weight_product(const ConvolutionCall& x, const Tensor& maps, const T
         {tf32 ? "in tf32" : "", [=] { return weight_gradient_capture(x, maps, gradient, tf32); }});
   }
   product.usual = usual_weights(x, maps, gradient, context);
+  if (product.usual && product.usual->order == widened_order)
+    product.orders.push_back({std::string(widened_order), [=] {
+                                ConvolutionCall of_numbers = x;
+                                of_numbers.input = widened(x.input);
+                                return weight_gradient_capture(of_numbers, widened(maps), gradient,
+                                                               true);
+                              }});
   product.is_usual_alone = true;
   return product;
 }

@@ -23,11 +23,13 @@ Numbers numbers_of(const Tensor& tensor, const Context& context) {
   return takes_tf32(context) ? Numbers::tf32 : Numbers::f32;
 }
 
+constexpr const char* tf32_core = "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32";
+
 std::string tensor_core(const Tensor& result) {
   const std::string before = "sm_90/wgmma.mma_async.sync.aligned.m64nNk";
   if (result.type == formats::fp16) return before + "16.f32.f16.f16";
   if (result.type == formats::bf16) return before + "16.f32.bf16.bf16";
-  return before + "8.f32.tf32.tf32";
+  return tf32_core;
 }
 
 std::string stored_in(const Tensor& result) { return " d=" + formats::name_of(result.type); }
@@ -58,6 +60,7 @@ std::string blocks_of(const ConvolutionLeaf& leaf, std::int64_t channels,
 std::string unit_of(const ConvolutionLeaf& leaf, const Tensor& result) {
   using atlas::TensorCoreInput;
   if (leaf.fma) return "simt/fma.fp32";
+  if (leaf.input == TensorCoreInput::widened) return tf32_core;
   std::string unit = tensor_core(result);
   if (leaf.input == TensorCoreInput::to_nearest) unit += " input=rna";
   if (leaf.input == TensorCoreInput::truncated) unit += " input=rz";
@@ -169,6 +172,7 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
   // Parts are stored in the result's numbers.
   const bool is_in_place = gradient.type != formats::fp32;
   UsualPlan result{named("", gradient, leaf.fma), unit_of(leaf, gradient), leaf.agree};
+  if (leaf.input == atlas::TensorCoreInput::widened) result.order = widened_order;
   using Form = ConvolutionForm;
   switch (leaf.form) {
     case Form::chain: result.plan += residue_text(leaf, images * pixels); break;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "emulator/gemm/atlas/convolution_leaf.hpp"
 #include "emulator/replay/convolution_captures.hpp"
@@ -14,6 +15,9 @@ namespace guardbit::emulator::replay {
 /// than square filters, one dimension, or kernels that were chosen by time.
 std::optional<atlas::ConvolutionLeaf> leaf_of(const ConvolutionCall& x, atlas::ConvolutionPass pass,
                                               const Context& context);
+
+/// Of a gradient of weights in 16 bits that TF32's unit computes of FP32 numbers.
+inline constexpr std::string_view widened_order = "widened to tf32";
 
 /// The plan of a convolution, and of its gradient of data or weights. `maps`: what was convolved
 /// to. Nothing where no plan is known.

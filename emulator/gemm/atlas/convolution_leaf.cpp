@@ -26,9 +26,9 @@ constexpr char convolution_labels[] =
     ;
 
 /// Where the trees of f16, bf16, tf32 and f32 begin, of each pass; f16 and bf16 have one in common.
-/// Then second ones, of calls for which the first know no plan.
+/// Then second ones, of calls for which the first know no plan; the last tree tells kernels apart.
 constexpr std::size_t trees_once = 12;
-constexpr std::array<std::uint32_t, 2 * trees_once> convolution_roots = {
+constexpr std::array<std::uint32_t, 2 * trees_once + 1> convolution_roots = {
 #include "emulator/gemm/atlas/convolution_roots.inc"
 };
 
@@ -125,12 +125,15 @@ bool is_told_twice(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
          (leaf.form == ConvolutionForm::split || leaf.form == ConvolutionForm::split_last_first);
 }
 
-/// What the first tree says, unless the second one is surer of another kind of kernel.
-ConvolutionLeaf agreed(ConvolutionLeaf first, const ConvolutionLeaf& second) {
-  constexpr int surer = 750;
-  const bool is_same = first.form == second.form && first.fma == second.fma;
-  if (!is_same && second.agree >= surer) return second;
-  first.agree = std::min(first.agree, second.agree);
+/// What the first tree says, with the kernel that the last tree takes where that is sure enough.
+ConvolutionLeaf with_kernel(ConvolutionLeaf first, const ConvolutionLeaf& kernel) {
+  constexpr int sure_enough = 900;
+  first.agree = std::min(first.agree, kernel.agree);
+  const bool is_cut =
+      kernel.form == ConvolutionForm::split || kernel.form == ConvolutionForm::split_last_first;
+  if (!is_cut || kernel.agree < sure_enough) return first;
+  first.form = kernel.form;
+  first.input = kernel.input;
   return first;
 }
 
@@ -154,7 +157,7 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   if (leaf.form == ConvolutionForm::unknown || has_chunks(leaf, shape))
     leaf = leaf_of(features, trees_once + tree);
   else if (pass == ConvolutionPass::weight && is_told_twice(leaf, shape))
-    leaf = agreed(leaf, leaf_of(features, trees_once + tree));
+    leaf = with_kernel(leaf, leaf_of(features, 2 * trees_once));
   // Products of places of such filters follow each other in an order that is not known.
   constexpr std::int64_t large_filter = 16;
   if (leaf.form == ConvolutionForm::per_place && shape.filter >= large_filter) return {};

@@ -71,8 +71,9 @@ enum class ConvolutionForm : std::uint8_t {
 };
 
 /// How FP32 operands become TF32: as the unit reads what is stored; rounded to the nearest, ties
-/// away from zero, by the kernel that changes their layout; or cut off.
-enum class TensorCoreInput : std::uint8_t { as_stored, to_nearest, truncated };
+/// away from zero, by the kernel that changes their layout; or cut off. Or operands in 16 bits
+/// become FP32 numbers that TF32's unit multiplies.
+enum class TensorCoreInput : std::uint8_t { as_stored, to_nearest, truncated, widened };
 
 /// How thread blocks go over D: its rows are pixels, its columns channels.
 struct Wave {

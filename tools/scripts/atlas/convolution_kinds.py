@@ -7,7 +7,7 @@ KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "b
          "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending", "reduced",
          "reduced_in_16_bits", "last_segments")
 # How FP32 operands become TF32, as convolution_leaf.hpp's TensorCoreInput has them.
-AS_STORED, TO_NEAREST, TRUNCATED = range(3)
+AS_STORED, TO_NEAREST, TRUNCATED, WIDENED = range(4)
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}
 # Kernels that change a layout, convert, or set zeros, and such as do something else before or after.
 AROUND = ("nchwToNhwc", "nhwcToNchw", "elementwise", "tensorTransform", "scalePacked", "FoldedNhwc", "foldedNhwc", "foldedNchw", "ToFolded",
@@ -192,9 +192,17 @@ def segments_of(kernels, grid, direction, call):
     return NUMBER["segments_descending" if len(names) == 2 else "segments"], 0, tile[2], count, input_of(names[0], direction)
 
 
+def is_widened(key):
+    """Whether TF32's unit multiplies operands in 16 bits."""
+    kernels = kernels_of(key)
+    return bool(kernels) and "tf32" in kernels[0][1] and ("6__half" in key or "__nv_bfloat16" in key)
+
+
 def input_of(key, direction):
     """How FP32 operands of a kernel of tensor cores become TF32: rounded by the kernel that changes their layout or type, or cut off, or as the unit reads
     them."""
+    if is_widened(key):
+        return WIDENED
     if "cudnnKernelDataType_t2" in key:
         return TO_NEAREST
     return TRUNCATED if direction == WEIGHT and "sm90_xmma_wgrad" in key and "tf32" in key else AS_STORED
@@ -214,8 +222,7 @@ def order_of(key, grids, direction, filter_places):
         return "transformed", True, 0, 1
     if not kernels or len(kernels) > 2 or any(word in key for word in OTHER) or 3 * kernels[0][0] + 2 >= len(grids):
         return unknown
-    # Operands in 16 bits that TF32's unit multiplies.
-    if "tf32" in kernels[0][1] and ("6__half" in key or "__nv_bfloat16" in key):
+    if is_widened(key) and direction != WEIGHT:
         return unknown
     place, name = kernels[0]
     second, depth = kernels[1][1] if len(kernels) > 1 else "", int(grids[3 * place + 2])

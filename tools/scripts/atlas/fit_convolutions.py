@@ -348,22 +348,26 @@ def second(folder, data, grower):
     # Which of two tilings it is no launch says.
     for _, _, kinds in data:
         kinds[np.isin(kinds[..., 0], [NUMBER[name] for name in TILINGS])] = (0, 0, 0, 1, 0)
-    writer.nodes, writer.roots = list(first.nodes), list(first.roots[:12])
+    writer.nodes, writer.roots, told_twice = list(first.nodes), list(first.roots[:12]), []
     for direction in (FORWARD, DATA, WEIGHT):
         for together in TOGETHER:
             asked = []
             for _, x, _ in data:
                 leaves = first.leaves_of(features_of(x), first.roots[4 * direction + together[0]])
                 kinds = np.array([(2 * node[0] + node[1] // 2) for node in (first.nodes[i][1] for i in leaves.tolist())])
-                is_asked = (kinds == 0) | (kinds == NUMBER["per_place"]) & (pixels_of(x) > LEAST_CHUNK)
+                asked.append((kinds == 0) | (kinds == NUMBER["per_place"]) & (pixels_of(x) > LEAST_CHUNK))
                 if direction == WEIGHT and BF16 in together:
-                    is_asked |= np.isin(kinds, [NUMBER[name] for name in ASKED_IN_16_BITS]) & (x[:, 8] == 0)
-                asked.append(is_asked)
+                    told_twice.append(np.isin(kinds, [NUMBER[name] for name in ASKED_IN_16_BITS]) & (x[:, 8] == 0))
             if any((np.isin(x[:, 9], together) & here).any() for (_, x, _), here in zip(data, asked)):
                 tree_of(data, direction, together, grower, writer, asked)
                 continue
             writer.roots.append(len(writer.nodes))
             writer.nodes.append((LEAF, (*packed(0), 0)))
+    # Which kernel alone: tiles and parts are the first trees'.
+    for _, _, kinds in data:
+        kinds[:, WEIGHT, 2:4] = (0, 1)
+    tree_of(data, WEIGHT, TOGETHER[0], grower, writer, told_twice)
+    writer.roots.pop()
     writer.write(folder, "convolution_")
 
 
