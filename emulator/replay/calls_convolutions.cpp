@@ -273,27 +273,38 @@ ProductVerdict depthwise_verdict(const ConvolutionCall& x, const Tensor& recorde
   return {Status::unmodelled, "neither of the known depthwise kernels gives it", false, 0};
 }
 
-ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps, const Tensor& recorded,
-                              const Context& context) {
-  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
-  return depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
-    return operators::depthwise_data_gradient(maps, x.input, x.weight, shape, kernel);
-  });
-}
-/// cuDNN has other kernels for gradients of weights, too, whose order is not known; it takes them
-/// for channels that lie together, and for FP16.
-ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
-                                 const Tensor& recorded, const Context& context) {
+/// Where cuDNN may compute it, as for channels that lie together and for FP16, what it takes
+/// besides the known kernels is not known: a guess.
+ProductVerdict guessed_of_cudnn(ProductVerdict verdict, const ConvolutionCall& x,
+                                const Tensor& recorded, const Context& context) {
   constexpr int unsure = 750;
-  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
-  ProductVerdict verdict =
-      depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
-        return operators::depthwise_weight_gradient(maps, x.input, x.weight, shape, kernel);
-      });
   if (!context.has_results &&
       (operators::is_channels_last(x.input) || recorded.type == formats::fp16))
     verdict.agree = std::min(verdict.agree, unsure);
   return verdict;
+}
+
+ProductVerdict depthwise_data(const ConvolutionCall& x, const Tensor& maps, const Tensor& recorded,
+                              const Context& context) {
+  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
+  ProductVerdict verdict =
+      depthwise_verdict(x, recorded, context, [&](operators::DepthwiseKernel kernel) {
+        return operators::depthwise_data_gradient(maps, x.input, x.weight, shape, kernel);
+      });
+  // Of one output a channel and two dimensions all of cuDNN's kernels give the same bits.
+  const bool is_usual = maps.shape[1] == x.input.shape[1] && x.input.shape[2] > 1;
+  return is_usual ? verdict : guessed_of_cudnn(std::move(verdict), x, recorded, context);
+}
+
+ProductVerdict depthwise_weights(const ConvolutionCall& x, const Tensor& maps,
+                                 const Tensor& recorded, const Context& context) {
+  const operators::DepthwiseShape shape{x.stride, x.padding, x.dilation};
+  return guessed_of_cudnn(depthwise_verdict(x, recorded, context,
+                                            [&](operators::DepthwiseKernel kernel) {
+                                              return operators::depthwise_weight_gradient(
+                                                  maps, x.input, x.weight, shape, kernel);
+                                            }),
+                          x, recorded, context);
 }
 
 ProductVerdict transposed_data_verdict(const ConvolutionCall& x, const Tensor& data,

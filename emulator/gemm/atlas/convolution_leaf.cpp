@@ -28,9 +28,11 @@ constexpr char convolution_labels[] =
 /// Where the trees of f16, bf16, tf32 and f32 begin, of each pass; f16 and bf16 have one in common.
 /// Then second ones, of calls for which the first know no plan; the last tree tells kernels apart.
 constexpr std::size_t trees_once = 12;
-constexpr std::array<std::uint32_t, 2 * trees_once + 1> convolution_roots = {
+constexpr auto convolution_roots = std::to_array<std::uint32_t>({
 #include "emulator/gemm/atlas/convolution_roots.inc"
-};
+});
+static_assert(convolution_roots.size() == 2 * trees_once + 1,
+              "fit_convolutions.py has to be run once more, with second");
 
 /// As WAVES of tools/scripts/atlas/convolution_kinds.py.
 constexpr std::array<Wave, 10> waves = {{{64, 64, 7, 15},
@@ -116,12 +118,14 @@ bool has_chunks(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
          output_of(x.rows, x) * output_of(x.columns, x) > least_chunk;
 }
 
+bool is_in_16_bits(const ConvolutionShape& x) {
+  return x.numbers == Numbers::f16 || x.numbers == Numbers::bf16;
+}
+
 /// Gradients of weights in 16 bits whose kernels the first trees do not tell apart, where channels
-/// do not lie together: TF32's unit may multiply, of which no plan is known, and the last part's
-/// sum may come first.
+/// do not lie together: TF32's unit may multiply, and the last part's sum may come first.
 bool is_told_twice(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
-  const bool is_16_bits = x.numbers == Numbers::f16 || x.numbers == Numbers::bf16;
-  return is_16_bits && !x.channels_last &&
+  return is_in_16_bits(x) && !x.channels_last &&
          (leaf.form == ConvolutionForm::split || leaf.form == ConvolutionForm::split_last_first);
 }
 
@@ -162,8 +166,7 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   constexpr std::int64_t large_filter = 16;
   if (leaf.form == ConvolutionForm::per_place && shape.filter >= large_filter) return {};
   // How several chunks' sums are rounded in 16 bits is not known.
-  if (has_chunks(leaf, shape) && shape.numbers != Numbers::tf32 && shape.numbers != Numbers::f32)
-    return {};
+  if (has_chunks(leaf, shape) && is_in_16_bits(shape)) return {};
   // Of FP32 images whose channels lie together the first trees do not tell operands that a kernel
   // rounds from those that the unit reads as they are.
   constexpr int unsure = 900;

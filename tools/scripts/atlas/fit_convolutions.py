@@ -348,7 +348,9 @@ def second(folder, data, grower):
     # Which of two tilings it is no launch says.
     for _, _, kinds in data:
         kinds[np.isin(kinds[..., 0], [NUMBER[name] for name in TILINGS])] = (0, 0, 0, 1, 0)
-    writer.nodes, writer.roots, told_twice = list(first.nodes), list(first.roots[:12]), []
+    # Second trees that the folder has go.
+    end = (first.roots + [len(first.nodes)])[12]
+    writer.nodes, writer.roots, told_twice = first.nodes[:end], first.roots[:12], []
     for direction in (FORWARD, DATA, WEIGHT):
         for together in TOGETHER:
             asked = []
