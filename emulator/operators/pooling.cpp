@@ -180,12 +180,7 @@ MaxPooled max_pool(const Tensor& input, const PoolingWindow& w) {
           tensor_of_integers(formats::int64, shape, places)};
 }
 
-std::optional<Tensor> max_pool_gradient(const Tensor& gradient, const Tensor& input,
-                                        const PoolingWindow& window, const Tensor& indices) {
-  const bool overlaps =
-      window.stride.rows < window.dilation.rows * (window.size.rows - 1) + 1 ||
-      window.stride.columns < window.dilation.columns * (window.size.columns - 1) + 1;
-  if (overlaps && has_channels_together(input)) return std::nullopt;
+Tensor max_pool_gradient(const Tensor& gradient, const Tensor& input, const Tensor& indices) {
   const Images in(input.shape), out(gradient.shape);
   const NumberView gradients(gradient);
   const std::vector<std::int64_t> places = places_of(indices, in.size(), -1);

@@ -20,9 +20,9 @@ struct MaxPooled {
   Tensor numbers, indices;
 };
 MaxPooled max_pool(const Tensor& input, const PoolingWindow& window);
-/// Nothing where windows overlap in memory that has channels together: sums of unknown order.
-std::optional<Tensor> max_pool_gradient(const Tensor& gradient, const Tensor& input,
-                                        const PoolingWindow& window, const Tensor& indices);
+/// An element that is the greatest of several windows gets the FP32 sum of their gradients, row by
+/// row of windows: so both kernels of PyTorch's source add, that for channels together, too.
+Tensor max_pool_gradient(const Tensor& gradient, const Tensor& input, const Tensor& indices);
 
 struct AverageRule {
   bool counts_padding = true;

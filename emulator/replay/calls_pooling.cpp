@@ -80,11 +80,10 @@ Answer max_pool(const Call& call, Context&) {
                   "the first greatest of a window");
 }
 Answer max_pool_gradient(const Call& call, Context&) {
-  auto result =
-      ops::max_pool_gradient(images(call.tensor(0, "grad_output")), images(call.tensor(1, "self")),
-                             window_of(call, 2, true), call.tensor(7, "indices"));
-  if (!result) return unmodelled("overlapping windows where channels lie together");
-  return computed({std::move(result)}, "windows in order");
+  return computed(
+      {ops::max_pool_gradient(images(call.tensor(0, "grad_output")), images(call.tensor(1, "self")),
+                              call.tensor(7, "indices"))},
+      "windows in order");
 }
 Answer average_pool(const Call& call, Context&) {
   return computed({ops::average_pool(images(call.tensor(0, "self")), window_of(call, 1, false),
