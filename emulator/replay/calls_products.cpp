@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +47,7 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
 }
 
 Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape,
-              std::optional<atlas::ProductCall> asked = {}) {
+              Asked asked = {}) {
   const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}, asked};
   return answer_of(verdict_of_product(product, context), recorded_result(call));
 }
@@ -67,10 +68,25 @@ bool is_aligned(const Tensor& tensor) {
   return alignment_of(tensor.offset * bytes) >= alignment_of(between);
 }
 
+/// The operand that the library gets: PyTorch copies a matrix that has neither rows nor columns
+/// without gaps.
+Tensor as_multiplied(const Tensor& tensor) {
+  const std::size_t rank = tensor.shape.size();
+  const std::int64_t rows = tensor.shape[rank - 2], columns = tensor.shape[rank - 1],
+                     row = tensor.stride[rank - 2], column = tensor.stride[rank - 1];
+  const bool has_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
+  const bool has_columns = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+  if (has_rows || has_columns) return tensor;
+  Tensor copy = reshaped(tensor, tensor.shape);
+  copy.offset = 0;
+  return copy;
+}
+
 /// The call as the atlas knows it; nothing where it does not: other operators and formats, operands
-/// that begin at places that their rows do not, strides for which PyTorch copies first.
-std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a, const Tensor& b,
-                                           const GemmCapture& capture) {
+/// that begin at places that their rows do not.
+std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& first,
+                                           const Tensor& second, const GemmCapture& capture) {
+  const Tensor a = as_multiplied(first), b = as_multiplied(second);
   if (!is_aligned(a) || !is_aligned(b)) return std::nullopt;
   const bool is_fp32 = a.type == formats::fp32;
   const std::string numbers = !is_fp32 ? formats::name_of(a.type) : capture.tf32 ? "tf32" : "fp32";
@@ -98,7 +114,24 @@ Answer product(const Call& call, Context& context) {
   const GemmCapture capture = capture_of(a, b, d, context);
   const std::string_view op = a.rank() == 3 ? "bmm" : "mm";
   return judged(call, context, capture, shape_of_product(call.op, a, b, d),
-                asked_of(op, a, b, capture));
+                {asked_of(op, a, b, capture)});
+}
+
+/// C in the product's size: dimensions of one element, and those that it lacks, are repeated.
+CodeMatrix addend_of(const Tensor& c, const GemmProblem& product) {
+  const std::array sizes = {product.a.batch, product.m(), product.n()};
+  std::array<std::int64_t, 3> steps{};
+  std::int64_t step = 1;
+  if (c.shape.size() > sizes.size()) throw UnknownArguments{"an addend of more dimensions"};
+  const std::size_t missing = sizes.size() - c.shape.size();
+  for (std::size_t i = sizes.size(); i-- > missing;) {
+    const std::int64_t size = c.shape[i - missing];
+    if (size != 1 && size != sizes.at(i)) throw UnknownArguments{"an addend of another size"};
+    if (size != 1) steps.at(i) = step;
+    step *= size;
+  }
+  return CodeMatrix{c.type,      product.a.batch,    product.m(),
+                    product.n(), {c.bytes, c.owner}, Strides{steps[0], steps[1], steps[2]}};
 }
 
 /// addmm, baddbmm: D = beta C + alpha A B.
@@ -114,18 +147,14 @@ Answer sum_with_product(const Call& call, Context& context) {
   if (capture.beta != 0 && c.rank() == 1 && capture.beta == 1 && c.count() == x.n()) {
     x.bias = CodeMatrix{c.type, 1, 1, x.n(), {c.bytes, c.owner}, {}};
     capture.beta = 0;
-  } else if (capture.beta != 0 && c.count() == x.n() && c.shape.back() == x.n()) {
-    x.c = CodeMatrix{c.type, 1, x.m(), x.n(), {c.bytes, c.owner}, Strides{0, 0, 1}};
   } else if (capture.beta != 0) {
-    x.c = matrix_of(c);
-    if (x.c.rows != x.m() || x.c.columns != x.n())
-      throw UnknownArguments{"an addend that is broadcast"};
+    x.c = addend_of(c, x);
   }
   const std::string extra = shape_of_addend(c, capture.alpha, capture.beta);
-  std::optional<atlas::ProductCall> asked;
-  if (!x.bias.empty() && a.rank() == 2 && capture.alpha == 1)
-    asked = asked_of("addmm", a, b, capture);
-  return judged(call, context, capture, shape_of_product(call.op, a, b, d, extra), asked);
+  const bool is_layer = !x.bias.empty() && a.rank() == 2 && capture.alpha == 1;
+  const std::string_view op = is_layer ? "addmm" : a.rank() == 3 ? "bmm" : "mm";
+  return judged(call, context, capture, shape_of_product(call.op, a, b, d, extra),
+                {asked_of(op, a, b, capture), !is_layer});
 }
 
 Answer matrix_vector(const Call& call, Context& context) {
@@ -145,7 +174,8 @@ Answer matrix_vector(const Call& call, Context& context) {
     capture.problem.c = matrix_of(reshaped(c, {c.count(), 1}));
     extra = " + " + std::to_string(capture.alpha) + " " + std::to_string(capture.beta);
   }
-  return judged(call, context, capture, shape_of_product(call.op, a, vector, result, extra));
+  return judged(call, context, capture, shape_of_product(call.op, a, vector, result, extra),
+                {asked_of("mm", a, b, capture), true});
 }
 
 Answer dot(const Call& call, Context& context) {

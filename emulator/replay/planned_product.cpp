@@ -36,6 +36,9 @@ std::optional<GemmPlan> usual(const GemmCapture& capture) {
                     capture.d.format, capture.tf32, "a product");
 }
 
+/// Of 1000 products for which the atlas was asked of another call so many are taken to agree.
+constexpr int most_of_another = 990;
+
 /// By a rule of the atlas, or as the recorded calls most like it, which is a guess; else what such
 /// calls usually get, another guess. Nothing where K could be walked in several ways.
 std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture& capture,
@@ -44,7 +47,9 @@ std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture
   std::optional<GemmPlan> plan;
   atlas::Answer answer;
   // The atlas holds for PyTorch's default workspace.
-  if (call.asked && context.flag("usual_workspace", true)) answer = atlas::plan_of(*call.asked);
+  if (call.asked.call && context.flag("usual_workspace", true))
+    answer = atlas::plan_of(*call.asked.call);
+  if (call.asked.is_another) answer.agree = std::min(answer.agree, most_of_another);
   if (answer.known != atlas::Known::unknown) {
     plan = std::move(answer.plan);
   } else {
@@ -52,6 +57,11 @@ std::optional<ChosenPlan> by_the_call(const ProductCall& call, const GemmCapture
   }
   if (!plan) return std::nullopt;
   capture.set_factors(plan->epilogue);
+  // What adds the parts adds C, too.
+  const bool is_reduced = plan->split.parts > 1 && plan->split.order != SumOrder::in_place;
+  if (is_reduced && capture.beta != 0 && !capture.problem.c.empty() &&
+      plan->epilogue.addition == Epilogue::Addition::fma_product)
+    plan->epilogue.addition = Epilogue::Addition::fma_addend;
   return ChosenPlan{&call.orders.front(), std::move(*plan), answer.agree};
 }
 

@@ -29,14 +29,22 @@ struct UsualPlan {
   int agree = 0;
 };
 
+/// What the atlas is asked of a product.
+struct Asked {
+  /// nothing: the atlas does not know such calls
+  std::optional<atlas::ProductCall> call = {};
+  /// It is not the product's own call but one that few recorded calls show to get the same kernel:
+  /// a guess.
+  bool is_another = false;
+};
+
 /// A call that is a product; its ways differ in the order of K.
 struct ProductCall {
   /// what decides the plan, besides the order of K
   std::string shape;
   /// likely ones first
   std::vector<OrderOfK> orders;
-  /// what the atlas is asked; nothing for calls that it does not know
-  std::optional<atlas::ProductCall> asked = {};
+  Asked asked = {};
   /// of a running program whose book has no plan
   std::optional<UsualPlan> usual = {};
   /// Nothing else is guessed.

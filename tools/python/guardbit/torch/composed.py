@@ -74,14 +74,27 @@ def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def outer_added(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """addr: each product and the sum are stored."""
+    """addr: alpha's product is stored; the sum is fused with beta's, but in 16 bits, which store each step and round alpha and beta."""
     x, first, second = args
-    beta, alpha = (kwargs.get(name, 1) for name in ("beta", "alpha"))
+    is_wide = x.dtype in (torch.float32, torch.float64)
+    beta, alpha = (kwargs.get(name, 1) if is_wide else torch.tensor(kwargs.get(name, 1), dtype=x.dtype).item() for name in ("beta", "alpha"))
     factor = session.computed(aten.mul.Tensor, (session.computed(aten.unsqueeze.default, (first, 1), {}), alpha), {})
     product = session.computed(aten.mul.Tensor, (factor, second), {})
     if beta == 0:
         return product
+    if is_wide:
+        return session.computed(aten.add.Tensor, (product, x), {"alpha": beta})
     return session.computed(aten.add.Tensor, (session.computed(aten.mul.Tensor, (x, beta), {}), product), {})
+
+
+def added_products(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """addbmm: each product is added to the sum of those before it."""
+    result, first, second = args
+    beta, alpha = (kwargs.get(name, 1) for name in ("beta", "alpha"))
+    for i in range(first.shape[0]):
+        one, other = (session.computed(aten.select.int, (x, 0, i), {}) for x in (first, second))
+        result = session.computed(aten.addmm.default, (result, one, other), {"beta": beta if i == 0 else 1, "alpha": alpha})
+    return result
 
 
 def next_number(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -187,6 +200,6 @@ def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 Session.specials.update({
     "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "nextafter": next_number, "rrelu_with_noise_backward": noisy_relu_backward,
+    "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "addbmm": added_products, "nextafter": next_number, "rrelu_with_noise_backward": noisy_relu_backward,
     "ldexp": by_power, "nansum": without_nans, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
 })
