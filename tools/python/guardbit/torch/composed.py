@@ -113,8 +113,13 @@ def noisy_relu_backward(session: Session, func: Any, args: tuple[Any, ...], kwar
 
 
 def by_power(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """ldexp."""
-    return session.computed(aten.mul.Tensor, (args[0], session.computed(aten.pow.Scalar, (2.0, args[1]), {})), {})
+    """ldexp, of the type that both have in common."""
+    x, exponent = args
+    if exponent.is_floating_point():
+        return session.without_model(func, args, kwargs, "exponents that are not whole")
+    of_result = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    result = session.computed(aten.mul.Tensor, (x, session.computed(aten.pow.Scalar, (2.0, exponent), {})), {})
+    return result if result.dtype == of_result else session.computed(aten._to_copy.default, (result,), {"dtype": of_result})
 
 
 def without_nans(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
