@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/layers/weight_norm.hpp"
@@ -12,10 +13,19 @@ namespace {
 
 namespace ops = operators;
 
+/// How many of the last dimensions of an argument are normalized, whose sizes stand after it.
+std::size_t normalized_dimensions(const Call& call, std::size_t position, std::string_view name) {
+  const Dimensions sizes = call.integers(position + 1, "normalized_shape");
+  const Dimensions& shape = call.tensor(position, name).shape;
+  if (sizes.size() > shape.size() || !std::equal(sizes.rbegin(), sizes.rend(), shape.rbegin()))
+    throw UnknownArguments{"sizes that are not the last ones of the tensor"};
+  return sizes.size();
+}
+
 Answer layer_norm(const Call& call, Context& context) {
   ops::RowNormResult all =
       ops::row_norm(ops::RowNorm::layer, floating(call.tensor(0, "input")),
-                    call.integers(1, "normalized_shape").size(), call.optional_tensor(2, "weight"),
+                    normalized_dimensions(call, 0, "input"), call.optional_tensor(2, "weight"),
                     call.optional_tensor(3, "bias"), call.number(4, "eps", 1e-5), context.threads);
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
                   std::move(all.plan));
@@ -23,8 +33,8 @@ Answer layer_norm(const Call& call, Context& context) {
 
 Answer rms_norm(const Call& call, Context& context) {
   ops::RowNormResult all = ops::row_norm(
-      ops::RowNorm::rms, floating(call.tensor(0, "input")),
-      call.integers(1, "normalized_shape").size(), call.optional_tensor(2, "weight"), nullptr,
+      ops::RowNorm::rms, floating(call.tensor(0, "input")), normalized_dimensions(call, 0, "input"),
+      call.optional_tensor(2, "weight"), nullptr,
       call.number(3, "eps", std::numeric_limits<float>::epsilon()), context.threads);
   return computed({std::move(all.output), std::move(all.reciprocal)}, std::move(all.plan));
 }
@@ -50,7 +60,7 @@ Answer gradients(const Call& call, std::size_t mask_position,
 Answer layer_norm_gradients(const Call& call, Context& context) {
   ops::RowNormGradients all = ops::row_norm_gradients(
       ops::RowNorm::layer, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
-      call.integers(2, "normalized_shape").size(), &call.tensor(3, "mean"), call.tensor(4, "rstd"),
+      normalized_dimensions(call, 1, "input"), &call.tensor(3, "mean"), call.tensor(4, "rstd"),
       call.optional_tensor(5, "weight"), wants(call, 7, 1) || wants(call, 7, 2), context.threads);
   return gradients(call, 7, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                    std::move(all.plan));
@@ -59,7 +69,7 @@ Answer layer_norm_gradients(const Call& call, Context& context) {
 Answer rms_norm_gradients(const Call& call, Context& context) {
   ops::RowNormGradients all = ops::row_norm_gradients(
       ops::RowNorm::rms, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
-      call.integers(2, "normalized_shape").size(), nullptr, call.tensor(3, "rstd"),
+      normalized_dimensions(call, 1, "input"), nullptr, call.tensor(3, "rstd"),
       call.optional_tensor(4, "weight"), wants(call, 5, 1), context.threads);
   return gradients(call, 5, {std::move(all.input), std::move(all.weight)}, std::move(all.plan));
 }

@@ -206,6 +206,31 @@ def test_operators_that_others_compute_are_predicted(tmp_path):
     assert lines[-3:] == ["(6, 8) True", "True False", "can't convert "]
 
 
+UNFIT = """
+import torch
+import torch.nn.functional as F
+
+a, b, image = (torch.zeros(*shape, device="cuda") for shape in ((9, 40), (40, 24), (1, 3, 8, 8)))
+for call in (
+    lambda: a @ a, lambda: torch.addmm(torch.zeros(5, device="cuda"), a, b), lambda: a + torch.zeros(7, device="cuda"), lambda: torch.cat([a, b]),
+    lambda: torch.bmm(a[None], a[None]), lambda: F.linear(a, b), lambda: F.conv2d(image, torch.zeros(4, 2, 3, 3, device="cuda")),
+    lambda: F.layer_norm(a, (7,)), lambda: torch.baddbmm(a, a[None], b[None]),
+):
+    try:
+        call()
+        print("no error")
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+def test_shapes_that_do_not_fit_are_errors_of_the_script(tmp_path):
+    result = run(script(tmp_path, UNFIT), folder=tmp_path)
+    on_cpu = subprocess.run([sys.executable, "-c", UNFIT.replace("cuda", "cpu")], capture_output=True, text=True, check=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == on_cpu.stdout and "no error" not in result.stdout
+
+
 @pytest.mark.parametrize("body, what", [
     ("torch.zeros(3, device='cuda').index_add_(0, torch.tensor([1, 1], device='cuda'), torch.ones(2, device='cuda'))", "aten.index_add_.default"),
     ("torch.zeros(3, dtype=torch.complex64, device='cuda').exp()", "aten.exp.default"), ("torch.nn.DataParallel(torch.nn.Linear(1, 1))", "torch.nn.DataParallel"),

@@ -84,6 +84,17 @@ def on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func(*[elements_of(x) for x in args], **{name: elements_of(x) for name, x in kwargs.items()})
 
 
+def raise_what_is_refused(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """PyTorch's own error where it takes such arguments on no device: shapes that do not fit, say."""
+    try:
+        on_cpu(func, args, kwargs)
+    except NotImplementedError:
+        return
+    except RuntimeError as error:
+        if "not implemented for" not in str(error):
+            raise
+
+
 class Session(TorchDispatchMode):
     """What every operator of the program passes through, below autograd and autocast."""
 
@@ -238,6 +249,8 @@ class Session(TorchDispatchMode):
         if agree < 1000 * self.guesses:
             status, plan = "unmodelled", "the library's plan for this shape is not known"
         if status != "exact":
+            if form is None and not func._schema.is_mutable:
+                raise_what_is_refused(func, args, kwargs)
             return self.without_model(func, args, kwargs, plan, generator)
         result = self.written(func, args, kwargs, results, changed, also_changed, form, doubt, plan)
         self.report.add(name, plan, time.perf_counter() - began, agree < 1000 * RULE)
