@@ -1,4 +1,4 @@
-"""Products that are added to something, of vectors, and of matrices that PyTorch copies first."""
+"""Products that are added to something, dot products and others of vectors, and of matrices that PyTorch copies first."""
 
 import hashlib
 
@@ -42,6 +42,9 @@ show("mv_bf16", torch.mv(a.bfloat16(), tensor(70).bfloat16()))
 show("mv_t", torch.mv(a.t(), tensor(50)))
 show("addmv", *with_gradients(lambda p, q, r: torch.addmv(p, q, r, beta=0.9, alpha=-0.4), tensor(50), a, tensor(70)))
 show("addr", *with_gradients(lambda p, q, r: torch.addr(p, q, r, beta=1.1, alpha=0.2), c, tensor(50), tensor(90)))
+SEED[0] = 82
+show("dot", *with_gradients(torch.dot, tensor(5000), tensor(5000)))
+show("dot_f16", torch.dot(tensor(513).half(), tensor(513).half()))
 SEED[0] = 88
 show("inner", torch.inner(tensor(6, 40), tensor(9, 40)))
 show("baddbmm", *with_gradients(lambda p, q, r: torch.baddbmm(p, q, r, beta=0.5, alpha=0.125), tensor(6, 17, 29), tensor(6, 17, 31), tensor(6, 31, 29)))
