@@ -10,7 +10,6 @@
 #include "emulator/replay/planned_product.hpp"
 #include "emulator/replay/product_shape.hpp"
 #include "formats/support/error.hpp"
-#include "formats/support/whole_division.hpp"
 
 // Matrix products, by plans.
 namespace guardbit::emulator::replay {
@@ -49,8 +48,9 @@ Tensor reshaped(const Tensor& tensor, Dimensions shape) {
 }
 
 Answer judged(const Call& call, Context& context, const GemmCapture& capture, std::string shape,
-              Asked asked = {}) {
-  const ProductCall product{std::move(shape), {{"", [&] { return capture; }}}, asked};
+              Asked asked, std::optional<UsualPlan> usual = {}) {
+  const ProductCall product{
+      std::move(shape), {{"", [&] { return capture; }}}, asked, std::move(usual)};
   return answer_of(verdict_of_product(product, context), recorded_result(call));
 }
 
@@ -70,26 +70,23 @@ bool is_aligned(const Tensor& tensor) {
   return alignment_of(tensor.offset * bytes) >= alignment_of(between);
 }
 
-/// The operand that the library gets: PyTorch copies a matrix that has neither rows nor columns
-/// without gaps.
-Tensor as_multiplied(const Tensor& tensor) {
-  const std::size_t rank = tensor.shape.size();
-  const std::int64_t rows = tensor.shape[rank - 2], columns = tensor.shape[rank - 1],
-                     row = tensor.stride[rank - 2], column = tensor.stride[rank - 1];
-  const bool has_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-  const bool has_columns = (row == 1 || rows == 1) && (column >= rows || columns == 1);
-  if (has_rows || has_columns) return tensor;
-  Tensor copy = reshaped(tensor, tensor.shape);
-  copy.offset = 0;
-  return copy;
+/// Where the elements of an operand lie when the library gets it: PyTorch copies a matrix that has
+/// neither rows nor columns without gaps. Nothing: it begins at a place that its rows do not.
+std::optional<Dimensions> stride_as_multiplied(const Tensor& tensor) {
+  const std::size_t row = tensor.shape.size() - 2, column = row + 1;
+  if (!atlas::layout_of(tensor.shape[row], tensor.shape[column], tensor.stride[row],
+                        tensor.stride[column]))
+    return operators::contiguous_stride(tensor.shape);
+  if (!is_aligned(tensor)) return std::nullopt;
+  return tensor.stride;
 }
 
 /// The call as the atlas knows it; nothing where it does not: other operators and formats, operands
 /// that begin at places that their rows do not.
-std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& first,
-                                           const Tensor& second, const GemmCapture& capture) {
-  const Tensor a = as_multiplied(first), b = as_multiplied(second);
-  if (!is_aligned(a) || !is_aligned(b)) return std::nullopt;
+std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& a, const Tensor& b,
+                                           const GemmCapture& capture) {
+  std::optional<Dimensions> a_stride = stride_as_multiplied(a), b_stride = stride_as_multiplied(b);
+  if (!a_stride || !b_stride) return std::nullopt;
   const bool is_fp32 = a.type == formats::fp32;
   const std::string numbers = !is_fp32 ? formats::name_of(a.type) : capture.tf32 ? "tf32" : "fp32";
   const GemmProblem& x = capture.problem;
@@ -100,8 +97,8 @@ std::optional<atlas::ProductCall> asked_of(std::string_view op, const Tensor& fi
                            .n = x.n(),
                            .k = x.k(),
                            .batch = x.a.batch,
-                           .a_stride = a.stride,
-                           .b_stride = b.stride},
+                           .a_stride = *std::move(a_stride),
+                           .b_stride = *std::move(b_stride)},
                           "call");
   } catch (const formats::Error&) {
     return std::nullopt;
@@ -180,23 +177,15 @@ Answer matrix_vector(const Call& call, Context& context) {
                 {asked_of("mm", a, b, capture), true});
 }
 
-/// cuBLAS' dot_kernel: each block takes a run, each of its 128 threads one element of it, or two
-/// where neighbours in K are neighbours in memory, whose sums are chains of their own. 41 results
-/// of an H200 of 34,443 FP32 elements, one of 5,000 and one of 513 in FP16 have these bits.
-UsualPlan usual_dot(const Tensor& x, const Tensor& y, const Tensor& result) {
+/// Nothing for types that no recorded result is of.
+std::optional<UsualPlan> usual_dot(const Tensor& x, const Tensor& y) {
+  const bool is_fp32 = x.type == formats::fp32;
+  if (!is_fp32 && x.type != formats::fp16 && x.type != formats::bf16) return std::nullopt;
   const bool contiguous = x.stride.at(0) == 1 && y.stride.at(0) == 1;
-  const std::int64_t of_block = contiguous ? 256 : 128,
-                     blocks = formats::divided_up(x.count(), of_block);
-  std::string plan = "simt/fma.fp32 lanes=" + std::to_string(of_block) + "x1:round_robin:halves";
-  if (contiguous) plan += ":groups2";
-  if (blocks > 1)
-    plan += " split=" + std::to_string(blocks) + "x" + std::to_string(of_block) +
-            ":round_robin:by_four";
+  const bool is_measured = contiguous && is_fp32 && x.count() >= 513 && x.count() <= 34443;
   constexpr int unsure = 990;
-  const bool is_measured =
-      contiguous && x.type == formats::fp32 && x.count() >= 513 && x.count() <= 34443;
-  return {"", plan + " d=" + formats::name_of(result.type),
-          is_measured ? atlas::rule_agrees : unsure};
+  return UsualPlan{"", to_text(atlas::plan_of_dot(x.type, x.count(), contiguous)),
+                   is_measured ? atlas::rule_agrees : unsure};
 }
 
 Answer dot(const Call& call, Context& context) {
@@ -204,11 +193,10 @@ Answer dot(const Call& call, Context& context) {
   const Tensor& y = call.tensor(1, "tensor");
   const Tensor& result = recorded_result(call);
   if (x.rank() != 1 || y.rank() != 1) throw UnknownArguments{"operands that are no vectors"};
-  const GemmCapture capture = capture_of(reshaped(x, {1, x.count()}), reshaped(y, {y.count(), 1}),
-                                         reshaped(result, {1, 1}), context);
-  ProductCall product{shape_of_product(call.op, x, y, result), {{"", [&] { return capture; }}}};
-  if (x.type != formats::fp64) product.usual = usual_dot(x, y, result);
-  return answer_of(verdict_of_product(product, context), result);
+  return judged(call, context,
+                capture_of(reshaped(x, {1, x.count()}), reshaped(y, {y.count(), 1}),
+                           reshaped(result, {1, 1}), context),
+                shape_of_product(call.op, x, y, result), {}, usual_dot(x, y));
 }
 
 constexpr std::array product_handlers = {

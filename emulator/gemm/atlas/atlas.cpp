@@ -68,14 +68,12 @@ Partition lanes_of(std::int64_t k, const Leaf& leaf) {
 
 /// Blocks of 128 threads take runs of K in turn, a thread one element of each run; or two, where
 /// neighbours in K are neighbours in memory. The sum of each of these two has a chain of its own.
-void set_dot(const ProductCall& call, const Leaf& leaf, GemmPlan& plan) {
-  const bool a_contiguous = !call.a_transposed || call.leading_of_a() == 1;
-  const bool b_contiguous = call.b_transposed || call.leading_of_b() == 1;
-  const int of_thread = a_contiguous && b_contiguous ? 2 : 1;
+void set_dot(std::int64_t k, bool contiguous, std::int64_t blocks_asked, GemmPlan& plan) {
+  const int of_thread = contiguous ? 2 : 1;
   plan.slices = {128 * of_thread, 1, Division::round_robin, SumOrder::halves, formats::fp32};
   if (of_thread == 2) plan.slices.group = 2;
   const std::int64_t run = 128 * of_thread;
-  const std::int64_t blocks = std::min(leaf.parts, formats::divided_up(call.k, run));
+  const std::int64_t blocks = std::min(blocks_asked, formats::divided_up(k, run));
   if (blocks > 1)
     plan.split = {static_cast<int>(blocks), run, Division::round_robin, SumOrder::by_four,
                   formats::fp32};
@@ -105,7 +103,12 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
                               : "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"};
   if (simt) plan.unit = {"simt", "fma.fp32"};
   switch (leaf.form) {
-    case Form::dot: set_dot(call, leaf, plan); return plan;
+    case Form::dot: {
+      const bool a_contiguous = !call.a_transposed || call.leading_of_a() == 1;
+      const bool b_contiguous = call.b_transposed || call.leading_of_b() == 1;
+      set_dot(call.k, a_contiguous && b_contiguous, leaf.parts, plan);
+      return plan;
+    }
     case Form::lanes_halves:
     case Form::lanes_ascending:
     case Form::split_lanes:
@@ -150,6 +153,13 @@ std::string share_that_agrees(int agree) {
 }
 
 }  // namespace
+
+GemmPlan plan_of_dot(const Format& type, std::int64_t k, bool contiguous) {
+  GemmPlan plan = usual_plan(scope.arch, type, type, type, false, "atlas");
+  plan.unit = {"simt", "fma.fp32"};
+  set_dot(k, contiguous, formats::divided_up(k, 128), plan);
+  return plan;
+}
 
 Answer plan_of(const ProductCall& call) {
   check(call);

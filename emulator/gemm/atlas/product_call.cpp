@@ -20,22 +20,12 @@ Enum require_word(std::string_view word, std::string_view what, std::string_view
               formats::list_of_words<Enum>());
 }
 
-/// One operand's layout, as PyTorch hands it to the library.
-struct Layout {
-  bool transposed = false;
-  std::int64_t leading = 0;
-};
-
-Layout layout_of(const std::vector<std::int64_t>& stride, std::int64_t rows, std::int64_t columns,
-                 const char* what, std::string_view where) {
+Layout require_layout(const std::vector<std::int64_t>& stride, std::int64_t rows,
+                      std::int64_t columns, const char* what, std::string_view where) {
   if (stride.size() != 2 && stride.size() != 3)
     throw Error(std::string(where), std::string(what) + " needs 2 or 3 strides");
   const std::int64_t row = stride[stride.size() - 2], column = stride[stride.size() - 1];
-  // A dimension of one element has no stride that counts.
-  if ((column == 1 || columns == 1) && (row >= columns || rows == 1))
-    return {false, rows == 1 ? 0 : row};
-  if ((row == 1 || rows == 1) && (column >= rows || columns == 1))
-    return {true, columns == 1 ? 0 : column};
+  if (const auto layout = layout_of(rows, columns, row, column)) return *layout;
   throw Error(std::string(where),
               std::string(what) + " has strides " + std::to_string(row) + " and " +
                   std::to_string(column) + ": such a matrix is copied before it is multiplied",
@@ -51,6 +41,16 @@ std::vector<std::int64_t> strides_of(char layout, const StridedCall& call, std::
 }
 
 }  // namespace
+
+std::optional<Layout> layout_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+                                std::int64_t column_stride) {
+  // A dimension of one element has no stride that counts.
+  if ((column_stride == 1 || columns == 1) && (row_stride >= columns || rows == 1))
+    return Layout{false, rows == 1 ? 0 : row_stride};
+  if ((row_stride == 1 || rows == 1) && (column_stride >= rows || columns == 1))
+    return Layout{true, columns == 1 ? 0 : column_stride};
+  return std::nullopt;
+}
 
 void set_layout(StridedCall& call, std::string_view layout, std::string_view where) {
   if (layout != "NN" && layout != "NT" && layout != "TN" && layout != "TT")
@@ -72,8 +72,8 @@ ProductCall call_of(const StridedCall& strided, std::string_view where) {
   call.n = strided.n;
   call.k = strided.k;
   call.batch = strided.batch;
-  const Layout a = layout_of(strided.a_stride, call.m, call.k, "A", where);
-  const Layout b = layout_of(strided.b_stride, call.k, call.n, "B", where);
+  const Layout a = require_layout(strided.a_stride, call.m, call.k, "A", where);
+  const Layout b = require_layout(strided.b_stride, call.k, call.n, "B", where);
   call.a_transposed = a.transposed;
   call.b_transposed = b.transposed;
   call.a_leading = a.leading;

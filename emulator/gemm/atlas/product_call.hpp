@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,15 @@ struct StridedCall {
   /// in elements: of rows and columns, of bmm also of entries of the batch, before them
   std::vector<std::int64_t> a_stride, b_stride;
 };
+
+/// How a library takes a matrix: as `a_transposed` and `a_leading` of ProductCall say.
+struct Layout {
+  bool transposed = false;
+  std::int64_t leading = 0;
+};
+/// Nothing: neither its rows nor its columns are without gaps; PyTorch copies such a matrix first.
+std::optional<Layout> layout_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+                                std::int64_t column_stride);
 
 /// The strides of A and B without gaps: row-major (N) or column-major (T), as in "NT".
 /// formats::Error, beginning with `where`, for other words.

@@ -89,8 +89,11 @@ def outer_added(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
 
 def added_products(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """addbmm: each product is added to the sum of those before it."""
-    result, first, second = args
+    x, first, second = args
     beta, alpha = (kwargs.get(name, 1) for name in ("beta", "alpha"))
+    if first.shape[0] == 0:
+        return session.without_model(func, args, kwargs, "no products to add")
+    result = session.computed(aten.expand.default, (x, [first.shape[1], second.shape[2]]), {})
     for i in range(first.shape[0]):
         one, other = (session.computed(aten.select.int, (x, 0, i), {}) for x in (first, second))
         result = session.computed(aten.addmm.default, (result, one, other), {"beta": beta if i == 0 else 1, "alpha": alpha})

@@ -249,7 +249,7 @@ class Session(TorchDispatchMode):
         if agree < 1000 * self.guesses:
             status, plan = "unmodelled", "the library's plan for this shape is not known"
         if status != "exact":
-            if form is None and not func._schema.is_mutable:
+            if self.unmodelled != "torch" and form is None and not func._schema.is_mutable:
                 raise_what_is_refused(func, args, kwargs)
             return self.without_model(func, args, kwargs, plan, generator)
         result = self.written(func, args, kwargs, results, changed, also_changed, form, doubt, plan)
