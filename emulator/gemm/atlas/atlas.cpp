@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "emulator/gemm/atlas/leaf.hpp"
+#include "emulator/gemm/atlas/usual_shapes.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/whole_division.hpp"
@@ -116,8 +118,14 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
     default: break;
   }
   const bool in_turn = leaf.form == Form::round_robin;
-  if (!in_turn && leaf.tile != 0 && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
-  if (leaf.form == Form::chain) return plan;
+  const auto set_residue = [&](std::int64_t of_part) {
+    if (!in_turn && leaf.tile != 0 && (call.k % leaf.tile != 0 || of_part % leaf.tile != 0))
+      plan.residue_first = leaf.tile;
+  };
+  if (leaf.form == Form::chain) {
+    set_residue(call.k);
+    return plan;
+  }
   std::int64_t parts = leaf.parts;
   switch (leaf.form) {
     case Form::round_robin: plan.split.tile = leaf.tile; break;
@@ -134,8 +142,12 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   plan.split.parts = parts_with_elements(call.k, parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {
     plan.split = {};
+    set_residue(call.k);
     return plan;
   }
+  // A part whose tiles are not all whole begins with the incomplete one, too.
+  const std::int64_t tiles = formats::divided_up(call.k, plan.split.tile);
+  set_residue(formats::divided_up(tiles, plan.split.parts) * plan.split.tile);
   if (in_turn) plan.split.division = Division::round_robin;
   // What was recorded of cuBLAS' tiles of 64: six parts, and no others, go by way of buffers.
   if (in_turn && leaf.tile == 64 && plan.split.parts == 6) plan.split.order = SumOrder::buffers;
@@ -163,13 +175,22 @@ GemmPlan plan_of_dot(const Format& type, std::int64_t k, bool contiguous) {
 
 Answer plan_of(const ProductCall& call) {
   check(call);
-  const Leaf leaf = leaf_of(call);
+  Leaf leaf = leaf_of(call);
+  const std::optional<Leaf> recorded =
+      leaf.agree < rule_agrees ? recorded_leaf(call, leaf) : std::nullopt;
+  if (recorded) leaf = *recorded;
   Answer answer;
   if (leaf.form == Form::unknown) {
     answer.why = "the library takes a kernel whose order is not in the atlas";
     return answer;
   }
   answer.plan = plan_of(call, leaf);
+  if (recorded) {
+    answer.known = Known::recorded;
+    answer.agree = 1000;
+    answer.why = "this call was recorded";
+    return answer;
+  }
   answer.known = leaf.agree >= rule_agrees ? Known::rule : Known::nearest;
   answer.agree = leaf.agree;
   answer.why = share_that_agrees(leaf.agree);

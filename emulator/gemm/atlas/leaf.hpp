@@ -59,4 +59,8 @@ struct Leaf {
 /// The leaf of the tree that a call ends in.
 Leaf leaf_of(const ProductCall& call);
 
+/// What a label says of a call.
+struct PackedLabel;
+Leaf leaf_of(const ProductCall& call, const PackedLabel& label);
+
 }  // namespace guardbit::emulator::atlas

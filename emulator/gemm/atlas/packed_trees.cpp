@@ -18,23 +18,6 @@ constexpr std::array<std::uint8_t, 128> digits = [] {
   return result;
 }();
 
-/// Reads numbers of digits one after the other.
-class Digits {
- public:
-  explicit Digits(std::string_view text) : next_(text.data()), end_(text.data() + text.size()) {}
-
-  bool at_end() const { return next_ == end_; }
-  std::uint32_t number(std::uint32_t count) {
-    std::uint32_t result = 0;
-    for (std::uint32_t i = 0; i < count; ++i)
-      result = result << 6 | digits[static_cast<unsigned char>(*next_++)];
-    return result;
-  }
-
- private:
-  const char *next_, *end_;
-};
-
 /// Of each feature its thresholds, as FP32 codes.
 std::array<std::vector<std::uint32_t>, is_leaf> unpacked_thresholds(
     std::string_view text, std::span<const std::uint32_t> of_feature) {
@@ -43,6 +26,15 @@ std::array<std::vector<std::uint32_t>, is_leaf> unpacked_thresholds(
   for (std::size_t feature = 0; feature < of_feature.size(); ++feature)
     for (std::uint32_t i = 0; i < of_feature[feature]; ++i)
       result.at(feature).push_back(packed.number(4) << 7);
+  return result;
+}
+
+}  // namespace
+
+std::uint32_t Digits::number(std::uint32_t count) {
+  std::uint32_t result = 0;
+  for (std::uint32_t i = 0; i < count; ++i)
+    result = result << 6 | digits[static_cast<unsigned char>(*next_++)];
   return result;
 }
 
@@ -60,8 +52,6 @@ std::vector<PackedLabel> unpacked_labels(std::string_view text) {
   }
   return labels;
 }
-
-}  // namespace
 
 PackedTrees::PackedTrees(std::string_view nodes, std::string_view thresholds,
                          std::span<const std::uint32_t> of_feature, std::string_view labels)

@@ -21,14 +21,30 @@ struct PackedLabel {
   int agree = 0;
 };
 
+/// Reads numbers of base 64 one after the other.
+class Digits {
+ public:
+  explicit Digits(std::string_view text) : next_(text.data()), end_(text.data() + text.size()) {}
+
+  bool at_end() const { return next_ == end_; }
+  /// of so many digits
+  std::uint32_t number(std::uint32_t count);
+
+ private:
+  const char *next_, *end_;
+};
+
+/// `text`: of each label kind, tile (2 digits), rule (2), columns / 8 (2), rows / 8, place among
+/// the shares that agree.
+std::vector<PackedLabel> unpacked_labels(std::string_view text);
+
 class PackedTrees {
  public:
   /// `nodes`: of all trees, each before its left and then its right subtree, in three or four
   /// digits. The first one has a feature or 31, a leaf, and its lowest bit whether there are four;
   /// the others which of the feature's thresholds, or which label. `thresholds`: of feature 0, then
   /// of feature 1, ..., so many as `of_feature` says: the exponent and 16 bits of the fraction of
-  /// an FP32 number, in four digits. `labels`: kind, tile (2), rule (2), columns / 8 (2), rows / 8,
-  /// place among the shares that agree.
+  /// an FP32 number, in four digits. `labels`: as unpacked_labels has them.
   PackedTrees(std::string_view nodes, std::string_view thresholds,
               std::span<const std::uint32_t> of_feature, std::string_view labels);
 

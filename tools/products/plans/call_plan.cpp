@@ -57,7 +57,7 @@ void set_strides(const AskedCall& asked, emulator::atlas::StridedCall& call) {
 
 CallPlan plan_of_call(const AskedCall& asked) {
   require_scope(asked.like);
-  CallPlan result = {asked.call, {}};
+  CallPlan result = {asked.call, {}, false};
   set_strides(asked, result.call);
   // Refuses what no library's call can be, in a book too.
   result.answer = emulator::atlas::plan_of(emulator::atlas::call_of(result.call, "plan"));
@@ -68,8 +68,10 @@ CallPlan plan_of_call(const AskedCall& asked) {
     throw formats::Error(formats::printable(asked.book), "no such file");
   emulator::replay::PlanBook book;
   read_plan_book(asked.book, book);
-  if (const emulator::GemmPlan* plan = recorded_plan(book, result.call))
+  if (const emulator::GemmPlan* plan = recorded_plan(book, result.call)) {
     result.answer = {*plan, Known::recorded, 1000, "the book has this call"};
+    result.of_book = true;
+  }
   return result;
 }
 
@@ -121,7 +123,7 @@ nlohmann::ordered_json sizes_json(const emulator::atlas::StridedCall& call) {
 }
 
 nlohmann::ordered_json to_json(const CallPlan& plan) {
-  const auto& [call, answer] = plan;
+  const auto& [call, answer, of_book] = plan;
   nlohmann::ordered_json asked = sizes_json(call);
   asked["a_stride"] = call.a_stride;
   asked["b_stride"] = call.b_stride;
@@ -135,12 +137,12 @@ nlohmann::ordered_json to_json(const CallPlan& plan) {
 }
 
 void print(std::ostream& out, const CallPlan& plan) {
-  const auto& [call, answer] = plan;
+  const auto& [call, answer, of_book] = plan;
   const bool is_known = answer.known != Known::unknown;
   out << sizes_text(call) << '\n'
       << "plan   " << (is_known ? emulator::to_text(answer.plan) : "none") << '\n'
       << "known  " << formats::word_of(answer.known) << ": " << answer.why << '\n';
-  if (answer.known != Known::recorded) out << scope_line();
+  if (!of_book) out << scope_line();
 }
 
 }  // namespace guardbit::tools

@@ -29,6 +29,8 @@ struct CallPlan {
   /// with its strides
   emulator::atlas::StridedCall call;
   emulator::atlas::Answer answer;
+  /// not the atlas'
+  bool of_book = false;
 };
 
 /// formats::Error for a call, a library or a machine that the atlas does not hold.

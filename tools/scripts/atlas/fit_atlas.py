@@ -62,7 +62,9 @@ def bits_of(calls, form, unit, tile, parts, lanes):
     whole = is_cut & ~np.isin(form, SPLIT_VECTORS) & np.where(is_counted, parts <= 1, run >= k)
     run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, np.where(form == DOT, parts, 0)))
     is_tiled = (tile > 0) & ~is_lanes & ~np.isin(form, SPLIT_VECTORS)
+    # A part that has an incomplete tile begins with it, too.
     rest = np.where(is_tiled, np.where((form == ROUND_ROBIN) & ~whole, tile, k % np.maximum(tile, 1)), 0)
+    rest = np.where(is_tiled & is_cut & ~whole & (form != ROUND_ROBIN) & (run % np.maximum(tile, 1) != 0), 2048 + tile, rest)
     rest = np.where((form == ROUND_ROBIN) & whole, 0, np.where(form == SPLIT_LANES, lanes * 128 + tile, rest))
     return ((np.where(whole, 0, form) * 4 + unit) * 4096 + rest) * (1 << 22) + run
 

@@ -102,11 +102,13 @@ def tile_of(signature):
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
-def runs_of_gemvx(calls, wide, vector):
+def runs_of_gemvx(calls, lanes, vector):
     """Elements of K that a lane of gemvx takes at once: 64 (or its share, if that is less) or one. A guess, by the results."""
-    k = calls[:, 7]
+    k, wide = calls[:, 7], lanes > 24
     is_strided = np.where(calls[:, 5] > 1, calls[:, 3] == 1, calls[:, 4] == 0)
-    return np.where(k <= 338, 64, np.where(np.where(k <= 555, vector | ~wide, ~wide & is_strided), 64, 1))
+    guess = np.where(np.where(k <= 338, True, np.where(k <= 555, vector | ~wide, ~wide & is_strided)), 64, 1)
+    # 535 results of 32 lanes, of K up to 4096, say so without exception.
+    return np.where((lanes == 32) & ~is_strided & (calls[:, 2] >= 2), np.where(k <= 512, 64, 1), guess)
 
 
 def runs_of_split_gemvx(calls, lanes, parts):
@@ -142,8 +144,28 @@ def gemvx_lanes(calls, keys, ids, grids, parts):
             side[i] = fits[i].argmax()
     lanes[at] = np.where(fits.any(1), threads[at] // sides[side], 0)
     rows_of_block[at] = sides[side]
-    run[at] = np.where(parts[at] > 1, runs_of_split_gemvx(calls[at], lanes[at], parts[at]), runs_of_gemvx(calls[at], lanes[at] > 24, vector[at]))
+    run[at] = np.where(parts[at] > 1, runs_of_split_gemvx(calls[at], lanes[at], parts[at]), runs_of_gemvx(calls[at], lanes[at], vector[at]))
     return lanes, run, rows_of_block
+
+
+# Of FP32's gemvx by its name's first four flags and its threads: lanes, and the greatest K of which results told their runs.
+TOLD_GEMVX = {("0110", 128): (32, 4096), ("1110", 64): (2, 56), ("0100", 64): (2, 1700)}
+
+
+def is_told(calls, keys, ids, form, parts):
+    """Whether launches tell the plan; `form` and `parts` as classes_of has them. Those of gemvx mostly do not tell lanes and runs: a block's rows
+    follow from its grid only where there are many rows, and the run is a guess, of which about 2,000 results prove a part."""
+    known = np.zeros((len(keys), 3), np.int64)
+    for i, key in enumerate(keys):
+        found = re.search(r"5gemvx6kernelI(\w*?)Lb(\d)ELb(\d)ELb(\d)ELb(\d)E.*?/(\d+);", key.split("#")[0])
+        if found:
+            lanes, most = TOLD_GEMVX.get(("".join(found.groups()[1:5]), int(found.group(6))), (0, 0))
+            known[i] = 1, lanes if found.group(1) == "iiffff" else 0, most
+    is_gemvx, lanes, most = known[ids].T
+    place = np.zeros(1025, np.int64)
+    place[LANE_COUNTS] = np.arange(len(LANE_COUNTS))
+    proven = (form == LANES_HALVES) & (lanes > 0) & (parts == place[lanes]) & (calls[:, 7] <= most) & (calls[:, 8] == 1)
+    return (is_gemvx == 0) | proven
 
 
 def has_segments(calls, keys, ids):

@@ -1,0 +1,173 @@
+#include "emulator/gemm/atlas/usual_shapes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "emulator/gemm/atlas/coded_box.hpp"
+#include "emulator/gemm/atlas/packed_trees.hpp"
+
+namespace guardbit::emulator::atlas {
+
+namespace {
+
+// By tools/scripts/atlas/fit_shapes.py from what record_shapes.py recorded.
+
+/// The sizes of all lists, one list after the other, each ascending.
+constexpr auto sizes = std::to_array<std::int32_t>({
+#include "emulator/gemm/atlas/usual_shapes.inc"
+});
+constexpr auto sizes_of_list = std::to_array<std::size_t>({
+#include "emulator/gemm/atlas/usual_shape_lists.inc"
+});
+
+/// An operator with its numbers and layouts, the lists that batch, M, N and K are of, and in which
+/// order, from the slowest on, its shapes run over batch (0), M, N and K (3).
+struct Kind {
+  int numbers, op, a_transposed, b_transposed;
+  std::array<std::size_t, 4> lists, order;
+};
+constexpr auto kinds = std::to_array<Kind>({
+#include "emulator/gemm/atlas/usual_shape_kinds.inc"
+});
+
+/// Of kind 0, then of kind 1, ... boxes of so many slabs: of each shape 0, where the trees are
+/// right, 1, where its launches do not tell a plan, or the number of its label, from 2 on. Where
+/// the trees do not guess it is any number.
+constexpr char boxes[] =
+#include "emulator/gemm/atlas/shape_boxes.inc"
+    ;
+constexpr auto box_ends = std::to_array<std::uint32_t>({
+#include "emulator/gemm/atlas/shape_box_ends.inc"
+});
+constexpr std::size_t slabs_of_box = 8;
+constexpr char shape_labels[] =
+#include "emulator/gemm/atlas/shape_labels.inc"
+    ;
+
+std::span<const std::int32_t> list(std::size_t number) {
+  const std::size_t begin =
+      std::accumulate(sizes_of_list.begin(),
+                      sizes_of_list.begin() + static_cast<std::ptrdiff_t>(number), std::size_t{0});
+  return std::span(sizes).subspan(begin, sizes_of_list.at(number));
+}
+
+/// How many shapes a kind has along its slabs, rows and columns.
+struct Extent {
+  std::size_t slabs, rows, columns;
+};
+
+Extent extent_of(const Kind& kind) {
+  const auto along = [&](std::size_t i) {
+    return sizes_of_list.at(kind.lists.at(kind.order.at(i)));
+  };
+  return {along(0), along(1) * along(2), along(3)};
+}
+
+std::size_t boxes_of(const Kind& kind) {
+  return (extent_of(kind).slabs + slabs_of_box - 1) / slabs_of_box;
+}
+
+/// From a shape of a box on all have a number, up to the next such shape.
+struct Run {
+  std::uint32_t first;
+  std::uint16_t number;
+};
+
+std::vector<std::uint8_t> bytes_of(std::string_view text) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (Digits digits(text); !digits.at_end();) {
+    const std::uint32_t three = digits.number(4);
+    for (const int shift : {16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(three >> shift));
+  }
+  return bytes;
+}
+
+std::vector<Run> unpacked(std::string_view text, const Extent& extent) {
+  const std::vector<std::uint8_t> bytes = bytes_of(text);
+  BitDecoder decoder(bytes);
+  CodedBox box(extent.slabs, extent.rows, extent.columns);
+  box.code(decoder);
+  std::vector<Run> runs = {{0, 0}};
+  std::uint32_t shape = 0;
+  for (std::size_t slab = 0; slab < extent.slabs; ++slab) {
+    for (std::size_t row = 0; row < extent.rows; ++row) {
+      for (std::size_t column = 0; column < extent.columns; ++column, ++shape) {
+        const std::uint16_t number = box.cell(slab, row, column);
+        if (number != runs.back().number) runs.push_back({shape, number});
+      }
+    }
+  }
+  return runs;
+}
+
+/// A kind's box, unpacked when it is asked for first.
+const std::vector<Run>& runs_of_box(std::size_t kind, std::size_t box) {
+  struct Once {
+    std::once_flag flag;
+    std::vector<Run> runs;
+  };
+  static std::array<Once, box_ends.size() - 1> all;
+  std::size_t place = box;
+  for (std::size_t i = 0; i < kind; ++i) place += boxes_of(kinds.at(i));
+  Once& mine = all.at(place);
+  std::call_once(mine.flag, [&] {
+    Extent extent = extent_of(kinds.at(kind));
+    extent.slabs = std::min(slabs_of_box, extent.slabs - box * slabs_of_box);
+    mine.runs = unpacked(std::string_view(boxes).substr(
+                             box_ends.at(place), box_ends.at(place + 1) - box_ends.at(place)),
+                         extent);
+  });
+  return mine.runs;
+}
+
+bool has_no_gaps(const ProductCall& call) {
+  return call.leading_of_a() == (call.a_transposed ? call.m : call.k) &&
+         call.leading_of_b() == (call.b_transposed ? call.k : call.n);
+}
+
+/// Of a usual shape what the boxes say; nothing: it is none.
+std::optional<std::uint16_t> number_of(const ProductCall& call) {
+  const auto* const kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& x) {
+    return x.numbers == static_cast<int>(call.numbers) && x.op == static_cast<int>(call.op) &&
+           (x.a_transposed != 0) == call.a_transposed && (x.b_transposed != 0) == call.b_transposed;
+  });
+  if (kind == kinds.end() || call.k == 1 || !has_no_gaps(call)) return std::nullopt;
+  const std::array<std::int64_t, 4> size = {call.batch, call.m, call.n, call.k};
+  std::array<std::size_t, 4> place{};
+  for (std::size_t axis = 0; axis < size.size(); ++axis) {
+    const std::span<const std::int32_t> values = list(kind->lists.at(axis));
+    const auto at = std::lower_bound(values.begin(), values.end(), size.at(axis));
+    if (at == values.end() || *at != size.at(axis)) return std::nullopt;
+    place.at(axis) = static_cast<std::size_t>(at - values.begin());
+  }
+  const auto along = [&](std::size_t i) { return place.at(kind->order.at(i)); };
+  const Extent extent = extent_of(*kind);
+  const std::size_t row = along(1) * sizes_of_list.at(kind->lists.at(kind->order[2])) + along(2);
+  const std::size_t shape =
+      (along(0) % slabs_of_box * extent.rows + row) * extent.columns + along(3);
+  const std::vector<Run>& runs =
+      runs_of_box(static_cast<std::size_t>(kind - kinds.begin()), along(0) / slabs_of_box);
+  const auto next =
+      std::upper_bound(runs.begin(), runs.end(), shape,
+                       [](std::size_t wanted, const Run& run) { return wanted < run.first; });
+  return std::prev(next)->number;
+}
+
+}  // namespace
+
+std::optional<Leaf> recorded_leaf(const ProductCall& call, const Leaf& told) {
+  const std::optional<std::uint16_t> number = number_of(call);
+  if (!number || *number == 1) return std::nullopt;
+  if (*number == 0) return told;
+  static const std::vector<PackedLabel> labels = unpacked_labels(shape_labels);
+  return leaf_of(call, labels.at(*number - 2u));
+}
+
+}  // namespace guardbit::emulator::atlas

@@ -1,0 +1,124 @@
+#include "emulator/gemm/atlas/usual_shapes.hpp"
+
+#include <array>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulator/gemm/atlas/bit_encoder.hpp"
+#include "emulator/gemm/atlas/coded_box.hpp"
+#include "tests/catch.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using namespace emulator::atlas;
+
+/// A line of the golden file: a call, and what its launches tell.
+struct Line {
+  ProductCall call;
+  /// form, unit, tile and rule of a label; or one number: -1, what the trees say; -3, nothing
+  std::array<int, 4> label{};
+};
+
+Line line_of(const std::string& text) {
+  std::istringstream in(text);
+  int op = 0, numbers = 0;
+  Line line;
+  ProductCall& call = line.call;
+  in >> op >> numbers >> call.a_transposed >> call.b_transposed >> call.m >> call.n >> call.k >>
+      call.batch;
+  call.op = static_cast<Operator>(op);
+  call.numbers = static_cast<Numbers>(numbers);
+  call.a_leading = call.a_transposed ? call.m : call.k;
+  call.b_leading = call.b_transposed ? call.k : call.n;
+  for (int& field : line.label) in >> field;
+  return line;
+}
+
+TEST_CASE("a call of a usual shape has the plan that was recorded of it") {
+  // Drawn by fit_shapes.py from what was recorded on an H200.
+  std::ifstream file("tests/golden/atlas/usual_shapes.txt");
+  int labels = 0, right = 0, untold = 0;
+  for (std::string text; std::getline(file, text);) {
+    INFO(text);
+    const Line line = line_of(text);
+    const Leaf guess = leaf_of(line.call);
+    const std::optional<Leaf> recorded = recorded_leaf(line.call, guess);
+    if (line.label[0] == -3) {
+      CHECK(!recorded);
+      ++untold;
+      continue;
+    }
+    REQUIRE(recorded);
+    if (line.label[0] == -1) {
+      CHECK(recorded->form == guess.form);
+      CHECK(recorded->parts == guess.parts);
+      CHECK(recorded->agree == guess.agree);
+      ++right;
+      continue;
+    }
+    ++labels;
+    CHECK(static_cast<int>(recorded->form) == line.label[0]);
+    if (recorded->form == Form::unknown) continue;
+    CHECK(recorded->tile == line.label[2]);
+    const bool cuts = recorded->form == Form::parts || recorded->form == Form::in_place ||
+                      recorded->form == Form::rounded_parts ||
+                      recorded->form == Form::round_robin || recorded->form == Form::runs_of_8;
+    if (cuts) CHECK(recorded->parts == line.label[3]);
+  }
+  CHECK(labels > 100);
+  CHECK(right > 100);
+  CHECK(untold > 10);
+}
+
+TEST_CASE("a call beside the usual shapes, or with gaps, was not recorded") {
+  ProductCall call{Operator::mm, Numbers::f32, 512, 512, 384, 1, false, true, 384, 384};
+  CHECK(recorded_leaf(call, leaf_of(call)));
+  call.n = 513;
+  CHECK(!recorded_leaf(call, leaf_of(call)));
+  call.n = 512;
+  call.a_leading = 385;
+  CHECK(!recorded_leaf(call, leaf_of(call)));
+}
+
+TEST_CASE("a coded box is read as it was written") {
+  // Planes with edges, some noise, and cells that may become any number.
+  std::mt19937 random(3);
+  constexpr std::array<std::size_t, 3> size = {4, 9, 31};
+  const auto each = [&](auto&& use) {
+    for (std::size_t slab = 0; slab < size[0]; ++slab)
+      for (std::size_t row = 0; row < size[1]; ++row)
+        for (std::size_t column = 0; column < size[2]; ++column) use(slab, row, column);
+  };
+  for (const unsigned noise : {0u, 3u, 60u, 100u}) {
+    CodedBox written(size[0], size[1], size[2]), read(size[0], size[1], size[2]);
+    std::vector<std::uint16_t> wanted;
+    each([&](std::size_t slab, std::size_t row, std::size_t column) {
+      const unsigned plane = column > 7 * (row + slab) ? 700 : row > 4 ? 3 : 0;
+      const unsigned number = random() % 100 < noise ? random() % 2000 : plane;
+      wanted.push_back(random() % 10 == 0 ? CodedBox::any : static_cast<std::uint16_t>(number));
+      written.cell(slab, row, column) = wanted.back();
+    });
+    BitEncoder encoder;
+    written.code(encoder);
+    const std::vector<std::uint8_t> bytes = encoder.bytes();
+    BitDecoder decoder(bytes);
+    read.code(decoder);
+    auto next = wanted.begin();
+    int wrong = 0;
+    each([&](std::size_t slab, std::size_t row, std::size_t column) {
+      const std::uint16_t number = *next++;
+      wrong += number != CodedBox::any && read.cell(slab, row, column) != number;
+    });
+    INFO(noise);
+    CHECK(wrong == 0);
+    CHECK((noise > 0 || bytes.size() < 120));
+  }
+}
+
+}  // namespace
+}  // namespace guardbit::tests
