@@ -70,8 +70,8 @@ TEST_CASE("a call of a usual shape has the plan that was recorded of it") {
                       recorded->form == Form::round_robin || recorded->form == Form::runs_of_8;
     if (cuts) CHECK(recorded->parts == line.label[3]);
   }
-  CHECK(labels > 100);
-  CHECK(right > 100);
+  CHECK(labels > 40);
+  CHECK(right > 40);
   CHECK(untold > 10);
 }
 

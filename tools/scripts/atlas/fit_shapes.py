@@ -205,7 +205,8 @@ def main(folder, files):
     write_lines(folder, "shape_labels", ['"' + "".join(in_label(int(x)) for x in ordered) + '"'])
     write_lines(folder, "usual_shapes", [f"{x}," for values in LISTS for x in values])
     write_lines(folder, "usual_shape_lists", [", ".join(str(len(x)) for x in LISTS)])
-    write_lines(folder, "usual_shape_kinds", ["{" + ", ".join(map(str, (numbers, *KINDS[kind][:3], *lists_of(kind, numbers), *ORDERS[kind]))) + "},"
+    braced = lambda values: "{" + ", ".join(map(str, values)) + "}"
+    write_lines(folder, "usual_shape_kinds", [braced((numbers, *KINDS[kind][:3], braced(lists_of(kind, numbers)), braced(ORDERS[kind]))) + ","
                                               for numbers in sorted(NUMBERS) for kind in range(len(KINDS))])
 
 
@@ -218,7 +219,7 @@ def sample(golden, files):
             asked = np.zeros(len(told), bool)
             asked[in_table(kind, numbers, np.arange(len(told)))[is_asked(kind, numbers)]] = True
             for here in (told == RIGHT, told >= 0, told == UNTOLD):
-                for i in r.permutation(np.flatnonzero(here & asked))[:4]:
+                for i in r.permutation(np.flatnonzero(here & asked))[:2]:
                     call = calls_of(numbers, kind, i, i + 1)[0, 1:9]
                     label = fields_of(told[i])[:4] if told[i] >= 0 else [int(told[i])]
                     lines.append(" ".join(str(int(x)) for x in (*call, *label)))
