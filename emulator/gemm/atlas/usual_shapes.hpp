@@ -10,7 +10,8 @@
 namespace guardbit::emulator::atlas {
 
 /// What was recorded of this very call, of which the trees guess `told`; nothing: it has no usual
-/// shape, or its launches do not tell a plan. The first call of a region of shapes unpacks it, which takes some milliseconds.
+/// shape, or its launches do not tell a plan. The first call of a region of shapes unpacks it,
+/// which takes some milliseconds.
 std::optional<Leaf> recorded_leaf(const ProductCall& call, const Leaf& told);
 
 }  // namespace guardbit::emulator::atlas

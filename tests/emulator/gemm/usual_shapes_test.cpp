@@ -99,7 +99,7 @@ TEST_CASE("a coded box is read as it was written") {
     std::vector<std::uint16_t> wanted;
     each([&](std::size_t slab, std::size_t row, std::size_t column) {
       const unsigned plane = column > 7 * (row + slab) ? 700 : row > 4 ? 3 : 0;
-      const unsigned number = random() % 100 < noise ? random() % 2000 : plane;
+      const unsigned long number = random() % 100 < noise ? random() % 2000 : plane;
       wanted.push_back(random() % 10 == 0 ? CodedBox::any : static_cast<std::uint16_t>(number));
       written.cell(slab, row, column) = wanted.back();
     });

@@ -104,7 +104,7 @@ def read(file, leaves):
         grids = np.where(keeps_grid[ids][:, None], grids, 0)
         form, parts, tile, unit, tile_m, tile_n = classes_of(calls, keys, ids, grids)
         truth = np.where(form == UNKNOWN, -1, bits_of(calls, form, unit, tile, parts, tile_m // 8))
-        told_here = is_told(calls, keys, ids, form, parts)
+        told_here = is_told(calls, keys, ids, grids, form)
         labelled = np.flatnonzero(((bits_of_leaves(calls, said) != truth) | ~one_layout) & told_here)
         label = np.where(told_here, RIGHT, UNTOLD)
         label[labelled] = labels_of(calls[labelled], *(x[labelled] for x in (form, parts, tile, unit, tile_m, tile_n)))

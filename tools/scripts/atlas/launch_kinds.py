@@ -102,13 +102,38 @@ def tile_of(signature):
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
-def runs_of_gemvx(calls, lanes, vector):
+# Of FP32's gemvx of one product, by its name's first four flags and its threads: lanes, and the least and the greatest K of which results told that
+# lanes take runs of 64 (or their share, if that is less), or of one: 1,132 results, none of them another.
+TOLD_GEMVX = {("0110", 64): ((16, 1408, 1792, 1),), ("0110", 128): ((32, 60, 512, 64), (32, 520, 4096, 1)),
+              ("0110", 512): ((16, 832, 1792, 1), (32, 1408, 2000, 1)), ("1110", 64): ((2, 3, 56, 64),), ("0100", 64): ((2, 3, 1700, 64),),
+              ("0100", 128): ((2, 176, 330, 64), (32, 336, 1080, 1)), ("0100", 256): ((32, 1008, 9800, 1),),
+              ("0100", 512): ((16, 341, 3072, 64), (32, 1560, 3136, 64))}
+
+
+def told_gemvx(calls, keys, ids, grids):
+    """Lanes and run of each call of one of TOLD_GEMVX of which the grid leaves one answer; elsewhere 0 and 0."""
+    rows, blocks = np.maximum(calls[:, 5], calls[:, 6]), np.zeros(len(ids), np.int64)
+    blocks[:len(grids)] = grids[:, 0]
+    answers, lanes, run = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+    named = {}
+    for i, key in enumerate(keys):
+        found = re.search(r"5gemvx6kernelIiiffffLb(\d)ELb(\d)ELb(\d)ELb(\d)E.*?/(\d+);", key.split("#")[0])
+        if found:
+            named.setdefault(("".join(found.groups()[:4]), int(found.group(5))), []).append(i)
+    for kernel, mine in named.items():
+        at = np.flatnonzero(np.isin(ids, mine) & (calls[:, 8] == 1))
+        for count, least, most, each in TOLD_GEMVX.get(kernel, ()):
+            fits = at[(calls[at, 7] >= least) & (calls[at, 7] <= most) & (-(-rows[at] // (kernel[1] // count)) == blocks[at])]
+            answers[fits] += 1
+            lanes[fits], run[fits] = count, each
+    return np.where(answers == 1, lanes, 0), np.where(answers == 1, run, 0)
+
+
+def runs_of_gemvx(calls, wide, vector):
     """Elements of K that a lane of gemvx takes at once: 64 (or its share, if that is less) or one. A guess, by the results."""
-    k, wide = calls[:, 7], lanes > 24
+    k = calls[:, 7]
     is_strided = np.where(calls[:, 5] > 1, calls[:, 3] == 1, calls[:, 4] == 0)
-    guess = np.where(np.where(k <= 338, True, np.where(k <= 555, vector | ~wide, ~wide & is_strided)), 64, 1)
-    # 535 results of 32 lanes, of K up to 4096, say so without exception.
-    return np.where((lanes == 32) & ~is_strided & (calls[:, 2] >= 2), np.where(k <= 512, 64, 1), guess)
+    return np.where(k <= 338, 64, np.where(np.where(k <= 555, vector | ~wide, ~wide & is_strided), 64, 1))
 
 
 def runs_of_split_gemvx(calls, lanes, parts):
@@ -144,28 +169,18 @@ def gemvx_lanes(calls, keys, ids, grids, parts):
             side[i] = fits[i].argmax()
     lanes[at] = np.where(fits.any(1), threads[at] // sides[side], 0)
     rows_of_block[at] = sides[side]
-    run[at] = np.where(parts[at] > 1, runs_of_split_gemvx(calls[at], lanes[at], parts[at]), runs_of_gemvx(calls[at], lanes[at], vector[at]))
+    run[at] = np.where(parts[at] > 1, runs_of_split_gemvx(calls[at], lanes[at], parts[at]), runs_of_gemvx(calls[at], lanes[at] > 24, vector[at]))
+    told, of_told = told_gemvx(calls, keys, ids, grids)
+    here = (told > 0) & (parts <= 1)
+    lanes, run, rows_of_block = np.where(here, told, lanes), np.where(here, of_told, run), np.where(here, threads // np.maximum(told, 1), rows_of_block)
     return lanes, run, rows_of_block
 
 
-# Of FP32's gemvx by its name's first four flags and its threads: lanes, and the greatest K of which results told their runs.
-TOLD_GEMVX = {("0110", 128): (32, 4096), ("1110", 64): (2, 56), ("0100", 64): (2, 1700)}
-
-
-def is_told(calls, keys, ids, form, parts):
-    """Whether launches tell the plan; `form` and `parts` as classes_of has them. Those of gemvx mostly do not tell lanes and runs: a block's rows
-    follow from its grid only where there are many rows, and the run is a guess, of which about 2,000 results prove a part."""
-    known = np.zeros((len(keys), 3), np.int64)
-    for i, key in enumerate(keys):
-        found = re.search(r"5gemvx6kernelI(\w*?)Lb(\d)ELb(\d)ELb(\d)ELb(\d)E.*?/(\d+);", key.split("#")[0])
-        if found:
-            lanes, most = TOLD_GEMVX.get(("".join(found.groups()[1:5]), int(found.group(6))), (0, 0))
-            known[i] = 1, lanes if found.group(1) == "iiffff" else 0, most
-    is_gemvx, lanes, most = known[ids].T
-    place = np.zeros(1025, np.int64)
-    place[LANE_COUNTS] = np.arange(len(LANE_COUNTS))
-    proven = (form == LANES_HALVES) & (lanes > 0) & (parts == place[lanes]) & (calls[:, 7] <= most) & (calls[:, 8] == 1)
-    return (is_gemvx == 0) | proven
+def is_told(calls, keys, ids, grids, form):
+    """Whether launches tell the plan; `form` as classes_of has it. Those of gemvx mostly do not tell lanes and runs: a block's rows follow from its
+    grid only where there are many rows, and the run is a guess, but for the ones of TOLD_GEMVX."""
+    is_gemvx = np.array(["5gemvx6kernel" in key for key in keys])[ids]
+    return ~is_gemvx | (form == LANES_HALVES) & (told_gemvx(calls, keys, ids, grids)[0] > 0)
 
 
 def has_segments(calls, keys, ids):
