@@ -105,7 +105,7 @@ void add_plan(CLI::App& app, int& status) {
                    false);
   command->add_flag("--json", *as_json, "Print JSON");
   command->footer(
-      "Known is recorded (the book has the call), rule (at least 998 of 1000 recorded calls of its kind agree), nearest (as the recorded calls most like it; a guess) or unknown.\n"
+      "Known is recorded (the book or the table of usual shapes has the call), rule (at least 998 of 1000 recorded calls of its kind agree), nearest (as the recorded calls most like it; a guess) or unknown.\n"
       "Exit status: 0 a plan is known, 1 unknown, 2 a call for which the atlas does not hold.\n"
       "Example: guardbit plan --call mm --m 250 --n 4096 --k 2560 --dtype bf16 --layout NT\n"
       "         guardbit plan --call mm --m 1:512 --n 4096 --k 4096 --dtype bf16 --layout NT\n"

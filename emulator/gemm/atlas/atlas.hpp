@@ -12,9 +12,9 @@
 // launches (docs/ATLAS.md).
 namespace guardbit::emulator::atlas {
 
-/// How the answer is known: recorded of this very call (a plan book); by a rule that at least
-/// `rule_agrees` of 1000 recorded calls of its kind follow; by the recorded calls that are most
-/// like it (nearest), which is right for most calls and wrong for some (docs/ATLAS.md); or not
+/// How the answer is known: recorded of this very call (a plan book, a usual shape); by a rule that
+/// at least `rule_agrees` of 1000 recorded calls of its kind follow; by the recorded calls that are
+/// most like it (nearest), which is right for most calls and wrong for some (docs/ATLAS.md); or not
 /// (unknown), then the plan means nothing.
 enum class Known : std::uint8_t { recorded, rule, nearest, unknown };
 constexpr auto words(Known) { return std::array{"recorded", "rule", "nearest", "unknown"}; }
@@ -24,7 +24,7 @@ inline constexpr int rule_agrees = 998;
 struct Answer {
   GemmPlan plan;
   Known known = Known::unknown;
-  /// Of 1000 recorded calls of its kind at least so many agree; 1000 of a book.
+  /// Of 1000 recorded calls of its kind at least so many agree; 1000 of a recorded one.
   int agree = 0;
   /// one line for the user
   std::string why;
