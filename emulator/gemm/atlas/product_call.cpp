@@ -78,6 +78,11 @@ ProductCall call_of(const StridedCall& strided, std::string_view where) {
   call.b_transposed = b.transposed;
   call.a_leading = a.leading;
   call.b_leading = b.leading;
+  const auto is_whole = [&](const std::vector<std::int64_t>& stride, std::int64_t elements) {
+    return call.batch == 1 || stride.size() < 3 || stride[0] == elements;
+  };
+  call.whole_batches =
+      is_whole(strided.a_stride, call.m * call.k) && is_whole(strided.b_stride, call.k * call.n);
   return call;
 }
 

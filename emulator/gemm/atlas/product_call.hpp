@@ -28,6 +28,8 @@ struct ProductCall {
   bool a_transposed = false, b_transposed = false;
   /// elements from one row (transposed: column) to the next; 0: as many as it has, none between
   std::int64_t a_leading = 0, b_leading = 0;
+  /// whether each entry of the batch begins where the one before ends, in A and in B
+  bool whole_batches = true;
 
   std::int64_t leading_of_a() const { return a_leading != 0 ? a_leading : a_transposed ? m : k; }
   std::int64_t leading_of_b() const { return b_leading != 0 ? b_leading : b_transposed ? k : n; }

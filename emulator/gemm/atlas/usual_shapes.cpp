@@ -128,7 +128,7 @@ const std::vector<Run>& runs_of_box(std::size_t kind, std::size_t box) {
 }
 
 bool has_no_gaps(const ProductCall& call) {
-  return call.leading_of_a() == (call.a_transposed ? call.m : call.k) &&
+  return call.whole_batches && call.leading_of_a() == (call.a_transposed ? call.m : call.k) &&
          call.leading_of_b() == (call.b_transposed ? call.k : call.n);
 }
 

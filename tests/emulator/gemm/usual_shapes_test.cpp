@@ -83,6 +83,10 @@ TEST_CASE("a call beside the usual shapes, or with gaps, was not recorded") {
   call.n = 512;
   call.a_leading = 385;
   CHECK(!recorded_leaf(call, leaf_of(call)));
+  ProductCall scores{Operator::bmm, Numbers::f32, 64, 64, 32, 48, false, true, 32, 32};
+  CHECK(recorded_leaf(scores, leaf_of(scores)));
+  scores.whole_batches = false;
+  CHECK(!recorded_leaf(scores, leaf_of(scores)));
 }
 
 TEST_CASE("a coded box is read as it was written") {
