@@ -46,11 +46,15 @@ void check(const ProductCall& call) {
                              std::to_string(call.b_leading) + " below " + std::to_string(b));
 }
 
+/// Of all parts of K but the last one, which may have less.
+std::int64_t length_of_part(std::int64_t k, std::int64_t parts, std::int64_t tile) {
+  return formats::rounded_up(formats::divided_up(k, parts), tile);
+}
+
 /// Of the parts that a rule asks for those that get elements of K.
 int parts_with_elements(std::int64_t k, std::int64_t parts, std::int64_t tile, bool in_turn) {
   if (in_turn) return static_cast<int>(std::min(parts, formats::divided_up(k, tile)));
-  const std::int64_t each = formats::rounded_up(formats::divided_up(k, parts), tile);
-  return static_cast<int>(formats::divided_up(k, each));
+  return static_cast<int>(formats::divided_up(k, length_of_part(k, parts, tile)));
 }
 
 /// Lanes that share `k` elements of K.
@@ -118,14 +122,9 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
     default: break;
   }
   const bool in_turn = leaf.form == Form::round_robin;
-  const auto set_residue = [&](std::int64_t of_part) {
-    if (!in_turn && leaf.tile != 0 && (call.k % leaf.tile != 0 || of_part % leaf.tile != 0))
-      plan.residue_first = leaf.tile;
-  };
-  if (leaf.form == Form::chain) {
-    set_residue(call.k);
-    return plan;
-  }
+  const bool has_residue = !in_turn && leaf.tile != 0;
+  if (has_residue && call.k % leaf.tile != 0) plan.residue_first = leaf.tile;
+  if (leaf.form == Form::chain) return plan;
   std::int64_t parts = leaf.parts;
   switch (leaf.form) {
     case Form::round_robin: plan.split.tile = leaf.tile; break;
@@ -142,12 +141,11 @@ GemmPlan plan_of(const ProductCall& call, const Leaf& leaf) {
   plan.split.parts = parts_with_elements(call.k, parts, plan.split.tile, in_turn);
   if (plan.split.parts == 1) {
     plan.split = {};
-    set_residue(call.k);
     return plan;
   }
   // A part whose tiles are not all whole begins with the incomplete one, too.
-  const std::int64_t tiles = formats::divided_up(call.k, plan.split.tile);
-  set_residue(formats::divided_up(tiles, plan.split.parts) * plan.split.tile);
+  if (has_residue && length_of_part(call.k, plan.split.parts, plan.split.tile) % leaf.tile != 0)
+    plan.residue_first = leaf.tile;
   if (in_turn) plan.split.division = Division::round_robin;
   // What was recorded of cuBLAS' tiles of 64: six parts, and no others, go by way of buffers.
   if (in_turn && leaf.tile == 64 && plan.split.parts == 6) plan.split.order = SumOrder::buffers;

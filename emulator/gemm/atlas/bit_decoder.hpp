@@ -19,8 +19,8 @@ class BitModel {
         {1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6});
     const std::uint32_t shift = shifts[seen_];
     if (seen_ + 1u < shifts.size()) ++seen_;
-    one_ = bit ? one_ + ((least_room + 65536 - 2 * least_room - one_) >> shift)
-               : one_ - ((one_ - least_room) >> shift);
+    one_ =
+        bit ? one_ + ((65536 - least_room - one_) >> shift) : one_ - ((one_ - least_room) >> shift);
   }
 
  private:

@@ -42,7 +42,12 @@ def parts_by(calls, form, rule, tile_m, tile_n):
     parts = np.where(rule < 200, rule, np.where(rule < 300, MULTIPROCESSORS * (rule - 200) // np.maximum(tiles, 1),
                                                 up(calls[:, 7], quotients)))
     parts = np.maximum(parts, 1)
-    return np.where(form == RUNS_OF_8, up(calls[:, 7], np.maximum(8, up(calls[:, 7] // parts, 8) * 8)), parts)
+    return np.where(form == RUNS_OF_8, parts_of_runs(calls[:, 7], parts), parts)
+
+
+def parts_of_runs(k, parts):
+    """Of so many parts that sgemm_largek is asked for those that get elements."""
+    return up(k, np.maximum(8, up(k // np.maximum(parts, 1), 8) * 8))
 
 
 def run_of(calls, form, parts):
@@ -62,8 +67,8 @@ def bits_of(calls, form, unit, tile, parts, lanes):
     whole = is_cut & ~np.isin(form, SPLIT_VECTORS) & np.where(is_counted, parts <= 1, run >= k)
     run = np.where(is_cut & ~whole, run, np.where(is_lanes, parts * 128 + tile, np.where(form == DOT, parts, 0)))
     is_tiled = (tile > 0) & ~is_lanes & ~np.isin(form, SPLIT_VECTORS)
-    # A part that has an incomplete tile begins with it, too.
     rest = np.where(is_tiled, np.where((form == ROUND_ROBIN) & ~whole, tile, k % np.maximum(tile, 1)), 0)
+    # A part that has an incomplete tile begins with it, too.
     rest = np.where(is_tiled & is_cut & ~whole & (form != ROUND_ROBIN) & (run % np.maximum(tile, 1) != 0), 2048 + tile, rest)
     rest = np.where((form == ROUND_ROBIN) & whole, 0, np.where(form == SPLIT_LANES, lanes * 128 + tile, rest))
     return ((np.where(whole, 0, form) * 4 + unit) * 4096 + rest) * (1 << 22) + run
@@ -236,9 +241,7 @@ class Writer:
             nodes.append(in_digits(2 * feature + count - 2, 1) + in_digits(x, count))
         lists = frequent[:max(i for i in range(LEAF) if frequent[i]) + 1]
         thresholds = [in_digits(code_of(x), 4) for values in lists for x in values]
-        labels = [in_digits(form * 4 + unit, 1) + in_digits(tile, 2) + in_digits(rule, 2) + in_digits(tile_m // 8, 2) +
-                  in_digits(tile_n // 8, 1) + in_digits(AGREE.index(agree), 1)
-                  for form, unit, tile, rule, tile_m, tile_n, agree in frequent[LEAF]]
+        labels = [label_text(*label, AGREE.index(agree)) for *label, agree in frequent[LEAF]]
         for name, words in (("nodes", nodes), ("thresholds", thresholds), ("labels", labels)):
             packed = "".join(words)
             write_lines(folder, prefix + name, ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
@@ -253,6 +256,12 @@ def in_digits(x, count):
     if x >= 64 ** count:
         raise ValueError(f"{x} has more than {count} digits")
     return "".join(digits[x >> 6 * i & 63] for i in reversed(range(count)))
+
+
+def label_text(form, unit, tile, rule, tile_m, tile_n, place_of_agree):
+    """As unpacked_labels of packed_trees.cpp reads it."""
+    fields = (form * 4 + unit, 1), (tile, 2), (rule, 2), (tile_m // 8, 2), (tile_n // 8, 1), (place_of_agree, 1)
+    return "".join(in_digits(int(value), count) for value, count in fields)
 
 
 def write_lines(folder, name, lines):

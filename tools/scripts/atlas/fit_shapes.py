@@ -13,10 +13,10 @@ import tempfile
 
 import numpy as np
 
-from fit_atlas import bits_of, fields_of, in_digits, label_of, up, write_lines
+from fit_atlas import bits_of, fields_of, in_digits, label_of, label_text, parts_of_runs, write_lines
 from launch_kinds import CUT_FORMS, DOT, LANE_COUNTS, LANES, RESTARTS, RUNS_OF_8, SPLIT_LANES, UNKNOWN, classes_of, is_told
-from record_shapes import ROOT, Leaves, load
-from shape_lists import KINDS, LISTS, NUMBERS, ORDERS, calls_of, count_of, has_one_layout, in_order, in_table, is_asked, lists_of
+from record_shapes import ROOT, RULE, Leaves, load
+from shape_lists import KINDS, LISTS, NUMBERS, ORDERS, by_size, calls_of, count_of, has_one_layout, in_order, in_table, is_asked, lists_of
 
 SLABS = 8  # of a box
 ANY = 0xffff
@@ -68,10 +68,6 @@ def bits_of_leaves(calls, said):
     parts = np.where(np.isin(form, LANES), place[lanes] + 16 * of_restart[restart], parts)
     parts = np.where(form == RUNS_OF_8, parts_of_runs(calls[:, 7], parts), parts)
     return np.where(form == UNKNOWN, -1, bits_of(calls, form, unit, tile, parts, np.where(form == SPLIT_LANES, place[lanes], 0)))
-
-
-def parts_of_runs(k, parts):
-    return up(k, np.maximum(8, up(k // np.maximum(parts, 1), 8) * 8))
 
 
 def labels_of(calls, form, parts, tile, unit, tile_m, tile_n):
@@ -127,13 +123,9 @@ def check_whole(leaves, numbers, kind, told):
     """That everything which the trees guess was recorded."""
     for begin in range(0, len(told), 10 ** 6):
         calls = calls_of(numbers, kind, begin, min(begin + 10 ** 6, len(told)))
-        missing = (leaves.of(calls)[:, 6] < 998) & (told[begin:begin + 10 ** 6] == NOT_RECORDED)
+        missing = (leaves.of(calls)[:, 6] < RULE) & (told[begin:begin + 10 ** 6] == NOT_RECORDED)
         if missing.any():
             raise SystemExit(f"numbers {numbers} kind {kind}: shape {begin + int(np.flatnonzero(missing)[0])} was not recorded")
-
-
-def by_size(kind, told):
-    return told.reshape([len(LISTS[i]) for i in KINDS[kind][3:]])
 
 
 def leave_what_has_two_names(table):
@@ -145,11 +137,6 @@ def leave_what_has_two_names(table):
             differ = a[:, :, 0, 1:] != b[:, :, 0, 1:]
             a[:, :, 0, 1:][differ] = unknown
             print(f"numbers {numbers}: {int(differ.sum())} of {differ.size} products with one column differ by layout", flush=True)
-
-
-def in_label(label):
-    form, unit, tile, rule, tile_m, tile_n = (int(x) for x in fields_of(np.int64(label)))
-    return in_digits(form * 4 + unit, 1) + in_digits(tile, 2) + in_digits(rule, 2) + in_digits(tile_m // 8, 2) + in_digits(tile_n // 8, 1) + in_digits(0, 1)
 
 
 def boxes_of(numbers_of_labels, build):
@@ -202,7 +189,7 @@ def main(folder, files):
     packed = "".join(text)
     write_lines(folder, "shape_boxes", ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
     write_lines(folder, "shape_box_ends", [str(x) + "," for x in ends])
-    write_lines(folder, "shape_labels", ['"' + "".join(in_label(int(x)) for x in ordered) + '"'])
+    write_lines(folder, "shape_labels", ['"' + "".join(label_text(*fields_of(np.int64(x)), 0) for x in ordered) + '"'])
     write_lines(folder, "usual_shapes", [f"{x}," for values in LISTS for x in values])
     write_lines(folder, "usual_shape_lists", [", ".join(str(len(x)) for x in LISTS)])
     braced = lambda values: "{" + ", ".join(map(str, values)) + "}"

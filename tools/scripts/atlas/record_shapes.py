@@ -45,7 +45,8 @@ class Leaves:
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.program, source = (os.path.join(self.folder.name, x) for x in ("leaves", "leaves" ".cpp"))
+        self.program = os.path.join(self.folder.name, "leaves")
+        source = self.program + ".cpp"
         with open(source, "w") as file:
             file.write(LEAVES)
         atlas = os.path.join(ROOT, "emulator", "gemm", "atlas")
@@ -70,6 +71,11 @@ def guessed(run, leaves):
     said = leaves.of(calls)
     at = np.flatnonzero(~has_one_layout(calls) | (said[:, 6] < RULE))
     return at, calls[at], said[at]
+
+
+def keep_grid(keys):
+    """Which names are of kernels whose plan, or whose segments, follow from the grid."""
+    return np.array([any(x in key for x in ("gemvx", "dot_kernel", "xmma")) for key in keys], bool)
 
 
 def packed(x):
@@ -101,7 +107,7 @@ def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
     # A linear layer of one feature copies its bias first; grids are kept of kernels whose plan follows from them.
     second = np.array(["elementwise" in key.split(";")[0] for key in keys], bool)
     first_grid = np.where(second[ids][:, None], grids[:, 3:], grids[:, :3])
-    kept = np.flatnonzero(np.array([any(x in key for x in ("gemvx", "dot_kernel", "xmma")) for key in keys], bool)[ids])
+    kept = keep_grid(keys)[ids]
     np.savez(os.path.join(folder, f"{process}-{first}.npz"), process=process, processes=processes, first=first, next=next_run, count=count, kinds=list(kinds),
              ids=packed(ids.astype(np.uint16 if len(keys) < 65536 else np.uint32)), wide=len(keys) >= 65536, kept=packed(first_grid[kept].T.astype(np.uint32)),
              keys=packed(np.frombuffer(bytes(taken["keys"]), np.uint8)), device=torch.cuda.get_device_name(), torch=torch.__version__)
@@ -116,7 +122,7 @@ def load(file, leaves):
     keys = unpack("keys", np.uint8).tobytes().decode().split("\n")
     ids = unpack("ids", np.uint32 if z["wide"] else np.uint16).astype(np.int64)
     grids = np.zeros((len(ids), 3), np.int64)
-    grids[np.array([any(x in key for x in ("gemvx", "dot_kernel", "xmma")) for key in keys], bool)[ids]] = unpack("kept", np.uint32).reshape(3, -1).T
+    grids[keep_grid(keys)[ids]] = unpack("kept", np.uint32).reshape(3, -1).T
     rows, done = [], 0
     for run in mine:
         at, calls, said = guessed(run, leaves)

@@ -86,11 +86,16 @@ def lists_of(kind, numbers):
     return [COMMON.get(i, i) if numbers < 2 else i for i in KINDS[kind][3:]]
 
 
+def by_size(kind, shapes):
+    """What a kind's shapes, numbered as calls_of has them, say, along batch, M, N and K."""
+    return shapes.reshape([len(LISTS[i]) for i in KINDS[kind][3:]])
+
+
 def in_table(kind, numbers, shapes):
     """Of what a kind's shapes, numbered as calls_of has them, say: that of the shapes in the atlas, along batch, M, N and K."""
     lists = KINDS[kind][3:]
     at = [np.searchsorted(LISTS[i], LISTS[some]) for i, some in zip(lists, lists_of(kind, numbers))]
-    return shapes.reshape([len(LISTS[i]) for i in lists])[np.ix_(*at)]
+    return by_size(kind, shapes)[np.ix_(*at)]
 
 
 def is_asked(kind, numbers):
