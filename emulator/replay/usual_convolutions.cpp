@@ -105,6 +105,8 @@ std::string parts_text(const ConvolutionLeaf& leaf, std::int64_t channels, std::
     case ConvolutionForm::segments:
       return split_text(std::min(leaf.parts, blocks * places), block,
                         "balanced_last:adjacent_last");
+    case ConvolutionForm::segments_descending:
+      return split_text(std::min(leaf.parts, blocks * places), block, "balanced_last:descending");
     case ConvolutionForm::split:
       return split_text(std::min(leaf.parts, blocks), block * places, "round_robin");
     case ConvolutionForm::split_last_first:
@@ -118,8 +120,9 @@ std::string parts_text(const ConvolutionLeaf& leaf, std::int64_t channels, std::
 bool is_in_blocks(const ConvolutionLeaf& leaf) {
   using Form = ConvolutionForm;
   return leaf.form == Form::blocks || leaf.form == Form::blocks_descending ||
-         leaf.form == Form::segments || leaf.form == Form::last_segments ||
-         leaf.form == Form::split || leaf.form == Form::split_last_first;
+         leaf.form == Form::segments || leaf.form == Form::segments_descending ||
+         leaf.form == Form::last_segments || leaf.form == Form::split ||
+         leaf.form == Form::split_last_first;
 }
 
 UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const Tensor& output) {
@@ -152,6 +155,7 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
   if (leaf.form == ConvolutionForm::per_place) result.plan += split_text(places, channels, "ceil");
   const bool descends = leaf.form == ConvolutionForm::blocks_descending ||
                         leaf.form == ConvolutionForm::segments ||
+                        leaf.form == ConvolutionForm::segments_descending ||
                         leaf.form == ConvolutionForm::last_segments;
   if (is_in_blocks(leaf) && places > 1)
     result.order = blocks_of(leaf, channels, plain) + (descends ? ", descending" : "");
@@ -266,6 +270,16 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
   return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
 }
 
+/// As PyTorch reads strides.
+bool says_channels_last(const Tensor& tensor) {
+  std::int64_t least = 0;
+  for (const std::size_t d : {1u, 3u, 2u, 0u}) {
+    if (tensor.stride[d] < least || (d == 0 && least == tensor.stride[1])) return false;
+    least = tensor.stride[d] * std::max<std::int64_t>(1, tensor.shape[d]);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass pass,
@@ -284,7 +298,7 @@ std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass
   shape.filter = x.weight.shape[2];
   shape.stride = x.stride[0];
   shape.padding = x.padding[0];
-  shape.channels_last = operators::is_channels_last(x.input);
+  shape.channels_last = says_channels_last(x.input) || says_channels_last(x.weight);
   shape.numbers = numbers_of(x.input, context);
   shape.deterministic =
       context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "emulator/gemm/atlas/convolution_leaf.hpp"
+#include "emulator/gemm/atlas/convolutions/convolution_leaf.hpp"
 #include "emulator/replay/convolution_captures.hpp"
 #include "emulator/replay/handler.hpp"
 #include "emulator/replay/product_verdict.hpp"

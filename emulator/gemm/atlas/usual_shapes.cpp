@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "emulator/gemm/atlas/coded_box.hpp"
+#include "emulator/gemm/atlas/packed_boxes.hpp"
 #include "emulator/gemm/atlas/packed_trees.hpp"
 
 namespace guardbit::emulator::atlas {
@@ -57,11 +55,7 @@ std::span<const std::int32_t> list(std::size_t number) {
   return std::span(sizes).subspan(begin, sizes_of_list.at(number));
 }
 
-/// How many shapes a kind has along its slabs, rows and columns.
-struct Extent {
-  std::size_t slabs, rows, columns;
-};
-
+/// How many shapes a kind has.
 Extent extent_of(const Kind& kind) {
   const auto along = [&](std::size_t i) {
     return sizes_of_list.at(kind.lists.at(kind.order.at(i)));
@@ -73,58 +67,11 @@ std::size_t boxes_of(const Kind& kind) {
   return (extent_of(kind).slabs + slabs_of_box - 1) / slabs_of_box;
 }
 
-/// From a shape of a box on all have a number, up to the next such shape.
-struct Run {
-  std::uint32_t first;
-  std::uint16_t number;
-};
-
-std::vector<std::uint8_t> bytes_of(std::string_view text) {
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  for (Digits digits(text); !digits.at_end();) {
-    const std::uint32_t three = digits.number(4);
-    for (const int shift : {16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(three >> shift));
-  }
-  return bytes;
-}
-
-std::vector<Run> unpacked(std::string_view text, const Extent& extent) {
-  const std::vector<std::uint8_t> bytes = bytes_of(text);
-  BitDecoder decoder(bytes);
-  CodedBox box(extent.slabs, extent.rows, extent.columns);
-  box.code(decoder);
-  std::vector<Run> runs = {{0, 0}};
-  std::uint32_t shape = 0;
-  for (std::size_t slab = 0; slab < extent.slabs; ++slab) {
-    for (std::size_t row = 0; row < extent.rows; ++row) {
-      for (std::size_t column = 0; column < extent.columns; ++column, ++shape) {
-        const std::uint16_t number = box.cell(slab, row, column);
-        if (number != runs.back().number) runs.push_back({shape, number});
-      }
-    }
-  }
-  return runs;
-}
-
-/// A kind's box, unpacked when it is asked for first.
-const std::vector<Run>& runs_of_box(std::size_t kind, std::size_t box) {
-  struct Once {
-    std::once_flag flag;
-    std::vector<Run> runs;
-  };
-  static std::array<Once, box_ends.size() - 1> all;
-  std::size_t place = box;
-  for (std::size_t i = 0; i < kind; ++i) place += boxes_of(kinds.at(i));
-  Once& mine = all.at(place);
-  std::call_once(mine.flag, [&] {
-    Extent extent = extent_of(kinds.at(kind));
-    extent.slabs = std::min(slabs_of_box, extent.slabs - box * slabs_of_box);
-    mine.runs = unpacked(std::string_view(boxes).substr(
-                             box_ends.at(place), box_ends.at(place + 1) - box_ends.at(place)),
-                         extent);
-  });
-  return mine.runs;
+/// The box of a kind that holds a slab.
+std::size_t box_of(std::size_t kind, std::size_t slab) {
+  std::size_t box = slab / slabs_of_box;
+  for (std::size_t i = 0; i < kind; ++i) box += boxes_of(kinds.at(i));
+  return box;
 }
 
 bool has_no_gaps(const ProductCall& call) {
@@ -148,16 +95,14 @@ std::optional<std::uint16_t> number_of(const ProductCall& call) {
     place.at(axis) = static_cast<std::size_t>(at - values.begin());
   }
   const auto along = [&](std::size_t i) { return place.at(kind->order.at(i)); };
-  const Extent extent = extent_of(*kind);
+  Extent extent = extent_of(*kind);
+  extent.slabs = std::min(slabs_of_box, extent.slabs - along(0) / slabs_of_box * slabs_of_box);
   const std::size_t row = along(1) * sizes_of_list.at(kind->lists.at(kind->order[2])) + along(2);
   const std::size_t shape =
       (along(0) % slabs_of_box * extent.rows + row) * extent.columns + along(3);
-  const std::vector<Run>& runs =
-      runs_of_box(static_cast<std::size_t>(kind - kinds.begin()), along(0) / slabs_of_box);
-  const auto next =
-      std::upper_bound(runs.begin(), runs.end(), shape,
-                       [](std::size_t wanted, const Run& run) { return wanted < run.first; });
-  return std::prev(next)->number;
+  static const PackedBoxes packed(boxes, box_ends);
+  return packed.number(box_of(static_cast<std::size_t>(kind - kinds.begin()), along(0)), extent,
+                       shape);
 }
 
 }  // namespace

@@ -124,8 +124,8 @@ def bits_of_label(x, direction, label):
     return bits_of(x, direction, *fields_of(label))
 
 
-def swept(file):
-    """As `recorded`, of what sweep_convolutions.py recorded."""
+def swept(file, with_good=False):
+    """As `recorded`, of what sweep_convolutions.py recorded; `with_good`: and which of the calls these are."""
     data = dict(np.load(file))
     keys = bytes(data["keys"]).decode().split("\n")
     if "calls" in data:
@@ -145,7 +145,8 @@ def swept(file):
     # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
     nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
     good = ~nothing & ~((calls[:, 2] == 1) & (calls[:, 9] == 1))
-    return file, calls[good][:, 1:].astype(np.int64), kinds[good]
+    result = file, calls[good][:, 1:].astype(np.int64), kinds[good]
+    return (*result, good) if with_good else result
 
 
 def set_segments(keys, ids, grids, calls, kinds, direction):

@@ -139,14 +139,14 @@ def leave_what_has_two_names(table):
             print(f"numbers {numbers}: {int(differ.sum())} of {differ.size} products with one column differ by layout", flush=True)
 
 
-def boxes_of(numbers_of_labels, build):
-    """The codes of a kind's boxes, of 8 slabs each."""
+def boxes_of(numbers_of_labels, build, slabs=SLABS):
+    """The codes of a kind's boxes, of so many slabs each."""
     program = os.path.join(build, "encoder")
     if not os.path.exists(program):
         with open(program + ".cpp", "w") as file:
             file.write(ENCODER)
         subprocess.run(["g++", "-std=c++20", "-O2", "-I", ROOT, program + ".cpp", "-o", program], check=True)
-    boxes = [numbers_of_labels[i:i + SLABS] for i in range(0, len(numbers_of_labels), SLABS)]
+    boxes = [numbers_of_labels[i:i + slabs] for i in range(0, len(numbers_of_labels), slabs)]
     given = b"".join(np.array(box.shape, np.uint32).tobytes() + np.ascontiguousarray(box).astype(np.uint16).tobytes() for box in boxes)
     said, codes = subprocess.run([program], input=given, capture_output=True, check=True).stdout, []
     while said:

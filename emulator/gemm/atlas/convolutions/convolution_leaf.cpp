@@ -1,11 +1,12 @@
-#include "emulator/gemm/atlas/convolution_leaf.hpp"
+#include "emulator/gemm/atlas/convolutions/convolution_leaf.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
+#include "emulator/gemm/atlas/convolutions/listed_convolutions.hpp"
 #include "emulator/gemm/atlas/packed_trees.hpp"
-#include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::atlas {
 
@@ -13,23 +14,23 @@ namespace {
 
 // By tools/scripts/atlas/fit_convolutions.py from what record_convolutions.py recorded.
 constexpr char convolution_nodes[] =
-#include "emulator/gemm/atlas/convolution_nodes.inc"
+#include "emulator/gemm/atlas/convolutions/convolution_nodes.inc"
     ;
 constexpr char convolution_thresholds[] =
-#include "emulator/gemm/atlas/convolution_thresholds.inc"
+#include "emulator/gemm/atlas/convolutions/convolution_thresholds.inc"
     ;
 constexpr auto convolution_thresholds_of_feature = std::to_array<std::uint32_t>({
-#include "emulator/gemm/atlas/convolution_thresholds_of_feature.inc"
+#include "emulator/gemm/atlas/convolutions/convolution_thresholds_of_feature.inc"
 });
 constexpr char convolution_labels[] =
-#include "emulator/gemm/atlas/convolution_labels.inc"
+#include "emulator/gemm/atlas/convolutions/convolution_labels.inc"
     ;
 
 /// Where the trees of f16, bf16, tf32 and f32 begin, of each pass; f16 and bf16 have one in common.
 /// Then second ones, of calls for which the first know no plan; the last tree tells kernels apart.
 constexpr std::size_t trees_once = 12;
 constexpr auto convolution_roots = std::to_array<std::uint32_t>({
-#include "emulator/gemm/atlas/convolution_roots.inc"
+#include "emulator/gemm/atlas/convolutions/convolution_roots.inc"
 });
 static_assert(convolution_roots.size() == 2 * trees_once + 1,
               "fit_convolutions.py has to be run once more, with second");
@@ -46,13 +47,9 @@ constexpr std::array<Wave, 10> waves = {{{64, 64, 7, 15},
                                          {128, 128, 8, 15},
                                          {128, 128, 4, 30}}};
 
-std::int64_t output_of(std::int64_t side, const ConvolutionShape& x) {
-  return (side + 2 * x.padding - x.filter) / x.stride + 1;
-}
-
 /// In FP64: shapes of a recording may be such that their products exceed 64 bits.
 std::array<double, 29> features_of(const ConvolutionShape& x) {
-  const std::int64_t rows = output_of(x.rows, x), columns = output_of(x.columns, x);
+  const std::int64_t rows = output_side(x.rows, x), columns = output_side(x.columns, x);
   const auto number = [](std::int64_t y) { return static_cast<double>(y); };
   const auto alignment = [&](std::int64_t y) { return number(std::min<std::int64_t>(16, y & -y)); };
   const auto tiles = [](double y, double z) { return std::ceil(y / 64) * std::ceil(z / 64); };
@@ -115,7 +112,7 @@ constexpr std::int64_t least_chunk = 64;
 
 bool has_chunks(const ConvolutionLeaf& leaf, const ConvolutionShape& x) {
   return leaf.form == ConvolutionForm::per_place &&
-         output_of(x.rows, x) * output_of(x.columns, x) > least_chunk;
+         output_side(x.rows, x) * output_side(x.columns, x) > least_chunk;
 }
 
 bool is_in_16_bits(const ConvolutionShape& x) {
@@ -143,17 +140,8 @@ ConvolutionLeaf with_kernel(ConvolutionLeaf first, const ConvolutionLeaf& kernel
 
 }  // namespace
 
-bool Wave::is_in_last(std::int64_t row, std::int64_t column, std::int64_t of_rows,
-                      std::int64_t of_columns) const {
-  using formats::divided_up;
-  // Clusters follow each other along the columns, from the last one on, then along the rows.
-  const std::int64_t across = divided_up(of_columns, columns);
-  const std::int64_t all = divided_up(of_rows, rows * cluster) * across;
-  const std::int64_t at = row / (rows * cluster) * across + across - 1 - column / columns;
-  return at >= all / clusters * clusters;
-}
-
 ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
+  if (const std::optional<ConvolutionLeaf> listed = listed_leaf(shape, pass)) return *listed;
   const std::array<double, 29> features = features_of(shape);
   const auto tree = 4 * static_cast<std::size_t>(pass) + static_cast<std::size_t>(shape.numbers);
   ConvolutionLeaf leaf = leaf_of(features, tree);
@@ -168,10 +156,14 @@ ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass) {
   // How several chunks' sums are rounded in 16 bits is not known.
   if (has_chunks(leaf, shape) && is_in_16_bits(shape)) return {};
   // Of FP32 images whose channels lie together the first trees do not tell operands that a kernel
-  // rounds from those that the unit reads as they are.
+  // rounds from those that the unit reads as they are. Strides of one channel are those of either
+  // layout. Which of two tilings it is the trees know from few results.
   constexpr int unsure = 900;
-  if (shape.numbers == Numbers::tf32 && shape.channels_last && !leaf.fma &&
-      leaf.input == TensorCoreInput::as_stored)
+  const bool is_read_as_stored = shape.numbers == Numbers::tf32 && shape.channels_last &&
+                                 !leaf.fma && leaf.input == TensorCoreInput::as_stored;
+  const bool is_tiled =
+      leaf.form == ConvolutionForm::tiled_narrow || leaf.form == ConvolutionForm::tiled_wide;
+  if (is_read_as_stored || is_tiled || (shape.channels_last && shape.channels == 1))
     leaf.agree = std::min(leaf.agree, unsure);
   return leaf;
 }

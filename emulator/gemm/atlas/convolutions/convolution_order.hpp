@@ -4,7 +4,7 @@
 
 #include "emulator/gemm/atlas/product_call.hpp"
 
-// The recorded launches of convolutions, as decision trees over what a call says of itself.
+// Convolutions as cuDNN meets them, and the orders in which its kernels add.
 namespace guardbit::emulator::atlas {
 
 /// What a convolution computes: its output, or the gradient of its input or of its weights.
@@ -21,6 +21,11 @@ struct ConvolutionShape {
   /// torch.backends.cudnn.deterministic
   bool deterministic = false;
 };
+
+/// Rows or columns of the output, of so many of the input.
+constexpr std::int64_t output_side(std::int64_t side, const ConvolutionShape& x) {
+  return (side + 2 * x.padding - x.filter) / x.stride + 1;
+}
 
 /// How K is walked. Of output and data it goes over channels and the filter's places, of weights
 /// over images and pixels.
@@ -102,7 +107,5 @@ struct ConvolutionLeaf {
   /// Of 1000 recorded calls of the leaf at least so many agree; of few calls less is said.
   int agree = 0;
 };
-
-ConvolutionLeaf leaf_of(const ConvolutionShape& shape, ConvolutionPass pass);
 
 }  // namespace guardbit::emulator::atlas

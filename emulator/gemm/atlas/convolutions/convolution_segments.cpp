@@ -1,0 +1,91 @@
+#include "emulator/gemm/atlas/convolutions/convolution_segments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "formats/support/whole_division.hpp"
+
+namespace guardbit::emulator::atlas {
+namespace {
+
+using formats::divided_up;
+
+/// Clusters of so many thread blocks that run at once on 132 multiprocessors; 0: not known.
+std::int64_t clusters_at_once(std::int64_t blocks) {
+  constexpr auto known = std::to_array<std::int64_t>({0, 132, 66, 39, 30, 22, 17, 15, 15});
+  if (blocks == 16) return 7;
+  return blocks < std::ssize(known) ? known.at(static_cast<std::size_t>(blocks)) : 0;
+}
+
+/// The product that a pass is, in tiles.
+struct Tiles {
+  std::int64_t rows = 0, columns = 0, depth = 0;
+};
+
+Tiles tiles_of(const SegmentedKernel& kernel, const ConvolutionShape& x, ConvolutionPass pass) {
+  const std::int64_t places = x.filter * x.filter;
+  const std::int64_t pixels = x.images * output_side(x.rows, x) * output_side(x.columns, x);
+  switch (pass) {
+    case ConvolutionPass::forward:
+      return {divided_up(pixels, kernel.rows), divided_up(x.outputs, kernel.columns),
+              divided_up(x.channels, kernel.depth) * places};
+    case ConvolutionPass::data:
+      return {divided_up(x.images * x.rows * x.columns, kernel.rows),
+              divided_up(x.channels, kernel.columns), divided_up(x.outputs, kernel.depth) * places};
+    default:
+      return {divided_up(x.outputs, kernel.rows), divided_up(x.channels, kernel.columns) * places,
+              divided_up(pixels, kernel.depth)};
+  }
+}
+
+/// So many tiles the longest segment must lose, or K is not cut further. A cut costs as much as
+/// some elements of K, the more the smaller the tile of D is; in BF16 eight times as much.
+std::int64_t least_gain(const SegmentedKernel& kernel, bool is_bf16) {
+  const std::int64_t area = kernel.rows * kernel.columns;
+  const std::int64_t cost = (296 * area + 504 * 64 * 64) * (is_bf16 ? 8 : 1);
+  return divided_up(cost, area * kernel.depth);
+}
+
+/// Twice as many segments as before while that gains enough, or in the end as many as fit.
+std::int64_t doubled_segments(std::int64_t depth, std::int64_t most, std::int64_t gain) {
+  const auto longest = [&](std::int64_t count) { return divided_up(depth, count); };
+  std::int64_t count = 1;
+  while (2 * count <= most && longest(count) - longest(2 * count) >= gain) count *= 2;
+  if (count < most && 2 * count > most && longest(count) - longest(most) >= gain) count = most;
+  return divided_up(depth, longest(count));
+}
+
+}  // namespace
+
+std::optional<Segments> segments_of(const SegmentedKernel& kernel, const ConvolutionShape& shape,
+                                    ConvolutionPass pass) {
+  const Tiles tiles = tiles_of(kernel, shape, pass);
+  const std::int64_t clusters = divided_up(tiles.rows, kernel.cluster_rows) *
+                                divided_up(tiles.columns, kernel.cluster_columns);
+  const std::int64_t at_once = clusters_at_once(kernel.cluster_rows * kernel.cluster_columns);
+  if (clusters > at_once) return std::nullopt;
+  const std::int64_t most = at_once / clusters;
+  if (most < 2) return Segments{};
+
+  // A kernel adds the sums of so many segments itself, unless they are short.
+  constexpr std::int64_t few = 8, elements_of_segment = 1056, most_elements = 56 * 32;
+  const std::int64_t long_ones = tiles.depth / divided_up(elements_of_segment, kernel.depth);
+  if (long_ones > few && most > few) {
+    const std::int64_t count = std::min(most, long_ones);
+    // Of very many segments some are left out in a way that is not known.
+    if (count > most_elements / kernel.depth) return std::nullopt;
+    return Segments{count, true};
+  }
+  const std::int64_t gain = least_gain(kernel, shape.numbers == Numbers::bf16);
+  const Segments result{doubled_segments(tiles.depth, most, gain)};
+  // One kernel's gradients of weights are cut for a gain of 16 to 20 tiles; which, is not known.
+  const bool is_odd_one = pass == ConvolutionPass::weight && shape.numbers == Numbers::tf32 &&
+                          kernel.rows == 128 && kernel.columns == 64;
+  if (is_odd_one && (doubled_segments(tiles.depth, most, 16) != result.count ||
+                     doubled_segments(tiles.depth, most, 20) != result.count))
+    return std::nullopt;
+  return result;
+}
+
+}  // namespace guardbit::emulator::atlas

@@ -1,0 +1,177 @@
+#include "emulator/gemm/atlas/convolutions/listed_convolutions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "emulator/gemm/atlas/convolutions/convolution_segments.hpp"
+#include "emulator/gemm/atlas/packed_boxes.hpp"
+#include "formats/support/whole_division.hpp"
+
+namespace guardbit::emulator::atlas {
+namespace {
+
+// By tools/scripts/atlas/fit_listed_convolutions.py.
+
+/// A filter with the runs of pairs (channels, outputs) and of sides that it is listed with.
+struct Kind {
+  std::int64_t filter, stride, padding;
+  std::size_t first_pair, pairs, first_side, sides;
+};
+constexpr auto kinds = std::to_array<Kind>({
+#include "emulator/gemm/atlas/convolutions/listed_kinds.inc"
+});
+constexpr auto pairs_of_channels = std::to_array<std::pair<std::int16_t, std::int16_t>>({
+#include "emulator/gemm/atlas/convolutions/listed_channels.inc"
+});
+constexpr auto sides = std::to_array<std::int16_t>({
+#include "emulator/gemm/atlas/convolutions/listed_sides.inc"
+});
+constexpr auto images = std::to_array<std::int16_t>({
+#include "emulator/gemm/atlas/convolutions/listed_images.inc"
+});
+
+/// What an engine does. `channels_of_part`: K is cut into parts of so many channels.
+struct Label {
+  std::uint8_t form, fma, tile, input;
+  std::int16_t parts, channels_of_part;
+  /// of kernels that cut K into segments; no rows: it is none
+  std::int16_t rows, columns, cluster_rows, cluster_columns;
+};
+constexpr auto labels = std::to_array<Label>({
+#include "emulator/gemm/atlas/convolutions/listed_labels.inc"
+});
+
+/// Boxes of f16, bf16 and tf32, each without and with channels together; of each the three passes
+/// of all kinds, with numbers of labels (from 2 on; 1: not known), as cudnn.deterministic has them;
+/// then the gradients of all kinds again, where 1 says that else the sums are added by atomics.
+constexpr char boxes[] =
+#include "emulator/gemm/atlas/convolutions/listed_boxes.inc"
+    ;
+constexpr auto box_ends = std::to_array<std::uint32_t>({
+#include "emulator/gemm/atlas/convolutions/listed_box_ends.inc"
+});
+constexpr std::size_t slabs_of_box = 32, groups_of_variant = 5;
+
+// What was recorded: calls of no more than so many multiplications and elements.
+constexpr std::int64_t most_products = std::int64_t{1} << 32, most_elements = std::int64_t{1} << 23;
+
+constexpr std::size_t boxes_of(const Kind& kind) {
+  return (kind.pairs + slabs_of_box - 1) / slabs_of_box;
+}
+
+/// Boxes of a pass before those of a kind.
+constexpr std::size_t boxes_before(std::size_t kind) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kind; ++i) count += boxes_of(kinds.at(i));
+  return count;
+}
+
+/// Where a value stands in a sorted list; its end: nowhere.
+template <class Values, class Value>
+std::size_t place_of(const Values& values, const Value& value) {
+  const auto at = std::lower_bound(values.begin(), values.end(), value);
+  return at != values.end() && *at == value ? static_cast<std::size_t>(at - values.begin())
+                                            : values.size();
+}
+
+bool was_recorded(const ConvolutionShape& x) {
+  if (x.rows + 2 * x.padding < x.filter) return false;
+  const std::int64_t side = output_side(x.rows, x), pixels = x.images * side * side;
+  return pixels * x.channels * x.outputs * x.filter * x.filter <= most_products &&
+         x.images * x.channels * x.rows * x.rows <= most_elements &&
+         pixels * x.outputs <= most_elements;
+}
+
+/// A listed call's box, counted from the first one of its group, and its cell.
+struct Place {
+  std::size_t box = 0;
+  Extent extent;
+  std::size_t cell = 0;
+};
+
+std::optional<Place> place_of_call(const ConvolutionShape& x) {
+  constexpr std::int64_t longest = 2048;
+  if (x.rows != x.columns || std::max({x.images, x.rows, x.channels, x.outputs}) > longest ||
+      !was_recorded(x))
+    return std::nullopt;
+  const std::pair channels(static_cast<std::int16_t>(x.channels),
+                           static_cast<std::int16_t>(x.outputs));
+  const std::size_t column = place_of(images, static_cast<std::int16_t>(x.images));
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const Kind& kind = kinds.at(i);
+    if (kind.filter != x.filter || kind.stride != x.stride || kind.padding != x.padding) continue;
+    const std::size_t slab =
+        place_of(std::span(pairs_of_channels).subspan(kind.first_pair, kind.pairs), channels);
+    const std::size_t row = place_of(std::span(sides).subspan(kind.first_side, kind.sides),
+                                     static_cast<std::int16_t>(x.rows));
+    if (slab == kind.pairs || row == kind.sides || column == images.size()) continue;
+    const std::size_t first = slab / slabs_of_box * slabs_of_box;
+    Place place;
+    place.box = boxes_before(i) + slab / slabs_of_box;
+    place.extent = {std::min(slabs_of_box, kind.pairs - first), kind.sides, images.size()};
+    place.cell = ((slab - first) * kind.sides + row) * images.size() + column;
+    return place;
+  }
+  return std::nullopt;
+}
+
+/// The form of a segmented kernel that leaves K whole.
+ConvolutionForm whole_form(ConvolutionPass pass) {
+  if (pass == ConvolutionPass::forward) return ConvolutionForm::blocks;
+  return pass == ConvolutionPass::data ? ConvolutionForm::blocks_descending
+                                       : ConvolutionForm::chain;
+}
+
+std::optional<ConvolutionLeaf> leaf_of(const Label& label, const ConvolutionShape& shape,
+                                       ConvolutionPass pass) {
+  constexpr int recorded = 1000;
+  ConvolutionLeaf leaf;
+  leaf.form = static_cast<ConvolutionForm>(label.form);
+  leaf.fma = label.fma != 0;
+  leaf.tile = label.tile;
+  leaf.input = static_cast<TensorCoreInput>(label.input);
+  leaf.parts = label.channels_of_part == 0
+                   ? label.parts
+                   : formats::divided_up(shape.channels, label.channels_of_part);
+  leaf.agree = recorded;
+  if (label.rows == 0) return leaf;
+  const auto segments = segments_of(
+      {label.rows, label.columns, label.tile, label.cluster_rows, label.cluster_columns}, shape,
+      pass);
+  if (!segments) return std::nullopt;
+  leaf.parts = segments->count;
+  leaf.form = segments->count == 1         ? whole_form(pass)
+              : segments->by_second_kernel ? ConvolutionForm::segments_descending
+                                           : ConvolutionForm::segments;
+  if (leaf.form == ConvolutionForm::chain) leaf.tile = 0;
+  return leaf;
+}
+
+}  // namespace
+
+std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass) {
+  if (shape.numbers == Numbers::f32) return std::nullopt;
+  const std::optional<Place> place = place_of_call(shape);
+  if (!place) return std::nullopt;
+  static const PackedBoxes packed(boxes, box_ends);
+  constexpr std::size_t boxes_of_group = boxes_before(kinds.size());
+  static_assert(box_ends.size() == 6 * groups_of_variant * boxes_of_group + 1);
+  const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
+  const auto number = [&](std::size_t group) {
+    return packed.number((variant * groups_of_variant + group) * boxes_of_group + place->box,
+                         place->extent, place->cell);
+  };
+  const auto of_pass = static_cast<std::size_t>(pass);
+  constexpr std::size_t passes = 3;
+  if (!shape.deterministic && pass != ConvolutionPass::forward && number(passes + of_pass - 1) == 1)
+    return ConvolutionLeaf{};
+  const std::uint16_t label = number(of_pass);
+  if (label < 2) return std::nullopt;
+  return leaf_of(labels.at(label - 2u), shape, pass);
+}
+
+}  // namespace guardbit::emulator::atlas

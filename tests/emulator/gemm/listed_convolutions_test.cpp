@@ -1,0 +1,149 @@
+#include "emulator/gemm/atlas/convolutions/listed_convolutions.hpp"
+
+#include <array>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "emulator/gemm/atlas/convolutions/convolution_segments.hpp"
+#include "tests/catch.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using namespace emulator::atlas;
+
+/// A line of the golden file: a call, and the order that its launches on an H200 tell.
+struct Recorded {
+  ConvolutionShape shape;
+  ConvolutionPass pass = ConvolutionPass::forward;
+  ConvolutionForm form = ConvolutionForm::unknown;
+  bool fma = false;
+  int tile = 0;
+  std::int64_t parts = 1;
+  TensorCoreInput input = TensorCoreInput::as_stored;
+};
+
+Recorded recorded_of(const std::string& text) {
+  std::istringstream in(text);
+  Recorded line;
+  ConvolutionShape& x = line.shape;
+  int numbers = 0, pass = 0, form = 0, input = 0;
+  in >> numbers >> x.channels_last >> x.deterministic >> pass >> x.images >> x.channels >> x.rows >>
+      x.outputs >> x.filter >> x.stride >> x.padding >> form >> line.fma >> line.tile >>
+      line.parts >> input;
+  REQUIRE(in);
+  x.columns = x.rows;
+  x.numbers = static_cast<Numbers>(numbers);
+  line.pass = static_cast<ConvolutionPass>(pass);
+  line.form = static_cast<ConvolutionForm>(form);
+  line.input = static_cast<TensorCoreInput>(input);
+  return line;
+}
+
+TEST_CASE("a listed convolution has the order that was recorded of it") {
+  std::ifstream file("tests/golden/atlas/listed_convolutions.txt");
+  std::map<ConvolutionForm, int> told;
+  int untold = 0;
+  for (std::string text; std::getline(file, text);) {
+    INFO(text);
+    const Recorded line = recorded_of(text);
+    const std::optional<ConvolutionLeaf> leaf = listed_leaf(line.shape, line.pass);
+    if (!leaf) {
+      ++untold;
+      continue;
+    }
+    ++told[line.form];
+    CHECK(leaf->agree == 1000);
+    // cuDNN's names do not say that parts of a kernel which stores channel by channel may be added
+    // from the last one on; results do.
+    const bool is_either =
+        line.form == ConvolutionForm::split && leaf->form == ConvolutionForm::split_last_first;
+    CHECK((leaf->form == line.form || is_either));
+    CHECK(leaf->fma == line.fma);
+    CHECK(leaf->parts == line.parts);
+    CHECK(leaf->input == line.input);
+    CHECK(leaf->tile == line.tile);
+  }
+  CHECK(told.size() == 16);
+  CHECK(untold < 60);
+}
+
+ConvolutionShape shape_of(std::int64_t images, std::int64_t channels, std::int64_t side,
+                          std::int64_t outputs, std::int64_t filter, std::int64_t padding) {
+  ConvolutionShape x;
+  x.images = images;
+  x.channels = channels;
+  x.rows = x.columns = side;
+  x.outputs = outputs;
+  x.filter = filter;
+  x.padding = padding;
+  x.numbers = Numbers::tf32;
+  x.deterministic = true;
+  return x;
+}
+
+TEST_CASE("what no list has is not told") {
+  const ConvolutionShape listed = shape_of(32, 64, 16, 64, 3, 1);
+  REQUIRE(listed_leaf(listed, ConvolutionPass::forward));
+  ConvolutionShape x = listed;
+  x.images = 33;
+  CHECK(!listed_leaf(x, ConvolutionPass::forward));
+  x = listed;
+  x.columns = 17;
+  CHECK(!listed_leaf(x, ConvolutionPass::forward));
+  x = listed;
+  x.outputs = 65;
+  CHECK(!listed_leaf(x, ConvolutionPass::forward));
+  x = listed;
+  x.numbers = Numbers::f32;
+  CHECK(!listed_leaf(x, ConvolutionPass::forward));
+  x = listed;
+  x.images = std::int64_t{1} << 40;
+  CHECK(!listed_leaf(x, ConvolutionPass::forward));
+}
+
+TEST_CASE("a gradient that a GPU adds by atomics has no order") {
+  // Of 3 images the first engine adds by atomics; cudnn.deterministic asks for the next one.
+  int by_atomics = 0;
+  for (const std::int64_t channels : {16, 32, 64, 128}) {
+    ConvolutionShape x = shape_of(2, channels, 8, channels, 3, 1);
+    x.deterministic = false;
+    for (const auto pass : {ConvolutionPass::data, ConvolutionPass::weight}) {
+      const auto leaf = listed_leaf(x, pass);
+      if (leaf && leaf->form == ConvolutionForm::unknown) ++by_atomics;
+    }
+  }
+  CHECK(by_atomics > 0);
+}
+
+TEST_CASE("K is cut while that gains enough") {
+  const SegmentedKernel kernel{64, 64, 32, 1, 1};
+  const auto count = [&](std::int64_t depth) {
+    // One tile of D; K in so many tiles.
+    ConvolutionShape x = shape_of(1, 32 * depth, 1, 64, 1, 0);
+    return segments_of(kernel, x, ConvolutionPass::forward)->count;
+  };
+  // 25 tiles less in the longest segment pay.
+  CHECK(count(49) == 1);
+  CHECK(count(50) == 2);
+  CHECK(count(98) == 2);
+  CHECK(count(99) == 4);
+  // From 9 segments of 33 tiles on a second kernel adds them.
+  CHECK(count(296) == 8);
+  CHECK(count(297) == 9);
+  CHECK(segments_of(kernel, shape_of(1, 32 * 297, 1, 64, 1, 0), ConvolutionPass::forward)
+            ->by_second_kernel);
+  // In BF16 a cut costs eight times as much.
+  ConvolutionShape x = shape_of(1, 64 * 199, 1, 64, 1, 0);
+  x.numbers = Numbers::bf16;
+  const SegmentedKernel of_16_bits{64, 64, 64, 2, 4};
+  CHECK(segments_of(of_16_bits, shape_of(8, 64, 2, 64, 1, 0), ConvolutionPass::forward)->count ==
+        1);
+  CHECK(!segments_of({64, 64, 32, 3, 3}, x, ConvolutionPass::forward));
+}
+
+}  // namespace
+}  // namespace guardbit::tests

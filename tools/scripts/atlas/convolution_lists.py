@@ -1,0 +1,67 @@
+"""The convolutions that small networks usually have, all of which are recorded one by one: filters by channels, sides and images."""
+import numpy as np
+
+# Images of a batch.
+IMAGES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 25, 28, 30, 32, 36, 40, 48, 50, 56, 60, 64, 72, 80, 96, 100, 120, 128, 150, 160, 192, 200,
+          250, 256, 384, 500, 512, 1000]
+# Rows and columns of pictures, and of what layers make of them.
+PICTURES = [8, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 50, 56, 60, 64, 72, 80, 96, 100, 112, 128, 150, 160, 192, 200, 224, 256]
+SIDES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 25, 26, 28, 30, 31, 32, 40, 48, 50, 56, 64, 112]
+PATCHES = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16]  # along a side of a picture
+CHANNELS = [4, 6, 8, 10, 12, 16, 20, 24, 28, 30, 32, 36, 40, 48, 56, 60, 64, 72, 80, 96, 112, 120, 128, 144, 160, 192, 224, 256, 288, 320, 384, 448, 480, 512,
+            640, 768, 1024]
+OF_PATCHES = [16, 24, 32, 40, 48, 64, 80, 96, 100, 128, 160, 192, 256, 320, 384, 512, 768, 1024]
+# Of MobileNets and their like: channels of a block, which is six times as wide inside.
+OF_BLOCKS = [8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 120, 160, 192, 240, 320]
+FIRST = [(c, k) for c in (1, 2, 3, 4) for k in (4, 6, 8, 10, 12, 16, 20, 24, 30, 32, 40, 48, 64, 96, 128)]
+FIRST_OF_PATCHES = [(c, k) for c in (1, 3) for k in OF_PATCHES]
+# Layers whose channels grow or shrink by less than a factor of two.
+STEPS = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
+# Filter, stride, padding.
+OF_PICTURES = [(3, 1, 1), (3, 1, 0), (3, 2, 1), (5, 1, 2), (5, 1, 0), (5, 2, 2), (7, 2, 3), (4, 2, 1), (1, 1, 0)]
+INNER = [(3, 1, 1), (3, 2, 1), (1, 1, 0), (1, 2, 0), (3, 1, 0), (5, 1, 2), (5, 1, 0), (4, 2, 1), (2, 2, 0)]
+SIDES_OF_PATCHES = [2, 4, 7, 8, 14, 16, 32]
+# What is recorded: FP16, BF16, TF32 or FP32, and whether channels lie together; what programs have most first.
+VARIANTS = [(2, 0), (0, 0), (1, 0), (1, 1), (0, 1), (2, 1), (3, 0)]
+MOST_PRODUCTS, MOST_ELEMENTS = 2 ** 32, 2 ** 23
+
+
+def inner_channels(filter):
+    """Of a filter of stride 1, or (2) of another one."""
+    pairs = {(c, k) for c in CHANNELS for k in (c, 2 * c, c // 2)}
+    pairs |= {(3 * c, c) for c in CHANNELS if 3 * c <= 1024}
+    pairs |= {(6, 16), (10, 20), (16, 120), (20, 50), (16, 36), (24, 64), (20, 64), (12, 32), (64, 192), (384, 256)}
+    pairs |= {x for pair in zip(STEPS, STEPS[1:]) for x in (pair, pair[::-1])}
+    if filter == 1:
+        pairs |= {(c, k) for c in CHANNELS for k in (1, 2, 3, 10, c // 4, 4 * c)}
+        pairs |= {(c, 6 * c) for c in OF_BLOCKS} | {(6 * c, k) for c in OF_BLOCKS for k in OF_BLOCKS if c <= k <= 2 * c}
+    if filter == 3:
+        pairs |= {(c, k) for c in CHANNELS for k in (1, 2, 3)}
+    if filter == 2:
+        pairs |= {(c, 4 * c) for c in CHANNELS}
+    return sorted((c, k) for c, k in pairs if 0 < k <= 2048)
+
+
+# Filter, stride, padding; channels in and out; sides.
+KINDS = [(*x, FIRST, PICTURES) for x in OF_PICTURES] + \
+    [(p, p, 0, FIRST_OF_PATCHES, [p * x for x in PATCHES if p * x <= 256]) for p in SIDES_OF_PATCHES] + \
+    [(11, 4, 2, [(c, k) for c in (1, 3) for k in (32, 48, 64, 96)], [32, 63, 64, 96, 112, 128, 224, 227]),
+     (4, 1, 0, [(c, k) for c in CHANNELS for k in (1, 64, 100, 128)], [4, 8])] + \
+    [(*x, inner_channels(x[0] if x[1] == 1 else 2), SIDES) for x in INNER]
+
+
+def extent_of(kind):
+    return len(KINDS[kind][3]), len(KINDS[kind][4]), len(IMAGES)
+
+
+def calls_of(kind):
+    """Columns n, c, h, k, f, s, p of a kind's convolutions, the images running fastest, and which of them are recorded: those that have a result and are
+    not too large."""
+    f, s, p, pairs, sides = KINDS[kind]
+    c, k = (np.repeat(np.array(pairs)[:, i], len(sides) * len(IMAGES)) for i in range(2))
+    h = np.tile(np.repeat(sides, len(IMAGES)), len(pairs))
+    n = np.tile(IMAGES, len(pairs) * len(sides))
+    same = lambda x: np.full(len(n), x)
+    q = (h + 2 * p - f) // s + 1
+    recorded = (h + 2 * p >= f) & (n * c * k * f * f * q * q <= MOST_PRODUCTS) & (np.maximum(n * c * h * h, n * k * q * q) <= MOST_ELEMENTS)
+    return np.stack([n, c, h, k, same(f), same(s), same(p)], 1), recorded

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Records which kernels PyTorch's listed convolutions launch: python3 record_listed_convolutions.py FOLDER PROCESS PROCESSES SECONDS [FIRST].
+
+Of the lists in convolution_lists.py every convolution and its two gradients are captured, nothing runs. A gradient that is added by atomics is captured again
+as cudnn.deterministic has it. The processes take runs of calls in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run would be next, to go on with.
+
+PyTorch asks cuDNN for all engines that may do a call, some dozens, and takes the first one that it can build: `few_engines` answers with three. Where none of
+these was taken (PyTorch asks once more, then) the call counts as failed.
+"""
+import ctypes
+import lzma
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+FEW = r'''
+#include <stdint.h>
+#include <stddef.h>
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#define RESULTS 202
+int few_asked = 0;
+int few_limit = 3;
+typedef int (*Get)(void*, int, int, int64_t, int64_t*, void*);
+int cudnnBackendGetAttribute(void* d, int name, int type, int64_t wanted, int64_t* count, void* out) {
+  static Get real = 0;
+  if (!real) {
+    void* lib = dlopen("libcudnn_graph.so.9", RTLD_NOW | RTLD_NOLOAD);
+    if (!lib) lib = dlopen("libcudnn.so.9", RTLD_NOW);
+    real = (Get)dlsym(lib, "cudnnBackendGetAttribute");
+  }
+  if (name != RESULTS) return real(d, name, type, wanted, count, out);
+  int status = real(d, name, type, wanted > few_limit ? few_limit : wanted, count, out);
+  if (wanted == 0) ++few_asked;
+  if (count && *count > few_limit) *count = few_limit;
+  return status;
+}
+'''
+
+
+def few_engines():
+    """Starts this program again with the library that answers with few engines."""
+    if "FEW_ENGINES" in os.environ:
+        return ctypes.CDLL(os.environ["FEW_ENGINES"])
+    folder = tempfile.mkdtemp()
+    source, library = os.path.join(folder, "few.c"), os.path.join(folder, "few.so")
+    with open(source, "w") as file:
+        file.write(FEW)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", source, "-o", library, "-ldl"], check=True)
+    os.environ.update(FEW_ENGINES=library, LD_PRELOAD=library)
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+FEW_LIBRARY = few_engines() if __name__ == "__main__" else None
+os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", "300")
+
+import numpy as np
+
+import record_convolutions
+from convolution_kinds import kernels_of
+from convolution_lists import KINDS, VARIANTS, calls_of
+from sweep_convolutions import Session, words_of
+
+RUN = 2048  # calls
+BY_ATOMICS = ("dgrad_engine", "wgrad_alg0_engine")
+FAILED = "failed"
+GRADIENTS = ([True, False, False], [False, True, False])
+
+
+def runs():
+    """variant, kind, and the numbers of the calls that are recorded, of all runs."""
+    result = []
+    for variant in VARIANTS:
+        for kind in range(len(KINDS)):
+            at = np.flatnonzero(calls_of(kind)[1])
+            result += [(variant, kind, at[i:i + RUN]) for i in range(0, len(at), RUN)]
+    return result
+
+
+def packed(x):
+    return np.frombuffer(lzma.compress(np.ascontiguousarray(x).tobytes(), preset=1), np.uint8)
+
+
+class Recorder:
+    def __init__(self):
+        self.session = Session()
+        self.log, self.torch = self.session.log, self.session.torch
+        self.by_atomics, self.known = {}, 0
+
+    def is_by_atomics(self, number):
+        for i in range(self.known, number + 1):
+            self.by_atomics[i] = any(x in self.log.lib.log_name(i).decode() for x in BY_ATOMICS)
+        self.known = max(self.known, number + 1)
+        return self.by_atomics[number]
+
+    def launched(self, call):
+        """What a call launches: the place of its log; -1 where it failed."""
+        self.log.drop()
+        FEW_LIBRARY_COUNT.value = 0
+        try:
+            call()
+        except Exception as error:
+            if self.failures < 3:
+                print("failed:", repr(error)[:200], flush=True)
+            self.failures += 1
+            self.session.capture.end()
+            self.session.capture.begin()
+            return -1
+        at = int(self.log.lib.log_calls())
+        self.log.mark(1)
+        if FEW_LIBRARY_COUNT.value > 1:
+            self.failures += 1
+            return -1
+        return at
+
+    failures = 0
+
+    def record(self, rows, last, numbers):
+        """Of each row five places in the log: output, gradients, and gradients as cudnn.deterministic has them."""
+        torch, ids = self.torch, []
+        convolution, backward = torch.ops.aten.convolution, torch.ops.aten.convolution_backward
+        torch.backends.cudnn.allow_tf32 = numbers == 2
+        for i in range(0, len(rows), 40):
+            self.session.capture.begin()
+            places = []
+            for n, c, h, k, f, s, p in rows[i:i + 40].tolist():
+                x = dict(n=n, c=c, h=h, w=h, k=k, f=f, s=s, p=p, last=last, dt=numbers)
+                image, weight, gradient = self.session.tensors(x)
+                words = words_of(x)
+                torch.backends.cudnn.deterministic = False
+                here = [self.launched(lambda: convolution(image, weight, None, *words))]
+                here += [self.launched(lambda: backward(gradient, image, weight, None, *words, which)) for which in GRADIENTS]
+                for j in (0, 1):
+                    number = int(self.log.lib.log_ids()[here[1 + j]]) if here[1 + j] >= 0 else -1
+                    if number >= 0 and self.is_by_atomics(number):
+                        torch.backends.cudnn.deterministic = True
+                        here.append(self.launched(lambda: backward(gradient, image, weight, None, *words, GRADIENTS[j])))
+                    else:
+                        here.append(here[1 + j])
+                places.append(here)
+            self.session.capture.end()
+            ids += places
+        return ids
+
+
+def main(folder, process, processes, seconds, first=0):
+    begin = time.time()
+    recorder = Recorder()
+    torch, log = recorder.torch, recorder.log
+    mine, count, places = runs()[process::processes], 0, []
+    next_run, start = first, 0
+    with torch.cuda.stream(recorder.session.capture.stream):
+        recorder.session.warm_up()
+        start = time.time()
+        while next_run < len(mine) and time.time() - begin < seconds:
+            (numbers, last), kind, at = mine[next_run]
+            places += recorder.record(calls_of(kind)[0][at], last, numbers)
+            next_run += 1
+            if torch.cuda.memory_reserved() > 5 * 2 ** 30:
+                torch.cuda.synchronize()
+                torch.cuda.empty_cache()
+    took, places = time.time() - start, np.array(places, np.int64)
+    total = int(log.lib.log_calls())
+    all_keys = [log.lib.log_name(i).decode().rsplit("#", 2)[0] for i in range(log.lib.log_names())] + [FAILED]
+    ids, grids = log.array("log_ids", (total,)).astype(np.int64), log.array("log_grids", (total, record_convolutions.GRIDS))
+    of_kernel = np.array([(kernels_of(key + "#1#0") or [(0, "")])[0][0] if key != FAILED else 0 for key in all_keys])
+    is_cut = np.array(["segment_k_on" in key for key in all_keys])
+    at = np.minimum(of_kernel[ids], record_convolutions.GRIDS // 3 - 1)
+    core = np.stack([np.take_along_axis(grids, (3 * at + i)[:, None], 1)[:, 0] for i in range(3)], 1).astype(np.int64)
+    core[~is_cut[ids], :2] = 0
+    rows = np.concatenate([np.stack([ids, *core.T], 1), [[len(all_keys) - 1, 0, 0, 0]]])
+    unique, number = np.unique(rows, axis=0, return_inverse=True)
+    labels = number.reshape(-1)[np.where(places < 0, total, places)]
+    np.savez(os.path.join(folder, f"{process}-{first}.npz"), process=process, processes=processes, first=first, next=next_run, count=len(places),
+             labels=packed(labels.astype(np.uint32).T), unique=packed(unique.astype(np.uint32)), keys=packed(np.frombuffer("\n".join(all_keys).encode(), np.uint8)),
+             device=torch.cuda.get_device_name(), torch=torch.__version__)
+    print(process, len(places), "calls, %.0f a second," % (len(places) / max(took, 1)), recorder.failures, "failed,", len(unique), "labels, next run", next_run, "of", len(mine), flush=True)
+
+
+if __name__ == "__main__":
+    FEW_LIBRARY_COUNT = ctypes.c_int.in_dll(FEW_LIBRARY, "few_asked")
+    if "FEW_LIMIT" in os.environ:
+        ctypes.c_int.in_dll(FEW_LIBRARY, "few_limit").value = int(os.environ["FEW_LIMIT"])
+    main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]))
