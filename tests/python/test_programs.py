@@ -29,8 +29,7 @@ RECORDED = {
     "qwen3_0.6b": "qwen3.py 0.6B", "qwen3_4b": "qwen3.py 4B",
 }
 # Of these a product or a convolution is a guess, unless their book has its plan.
-GUESSED = {"accumulate", "cnn_fp16", "cnn_fp32", "formulas", "recommender_bf16", "recommender_fp16", "sums_with_products", "unet_bf16", "unet_fp16", "vit_bf16",
-           "vit_fp16", "qwen3_4b"}
+GUESSED = {"accumulate", "cnn_fp16", "formulas", "recommender_bf16", "recommender_fp16", "sums_with_products", "unet_bf16", "unet_fp16", "qwen3_4b"}
 NEEDS = {"generate.py": "transformers", "qwen3.py": "transformers", "vit.py": "torchvision"}
 
 

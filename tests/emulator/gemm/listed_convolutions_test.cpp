@@ -143,6 +143,13 @@ TEST_CASE("K is cut while that gains enough") {
   CHECK(segments_of(of_16_bits, shape_of(8, 64, 2, 64, 1, 0), ConvolutionPass::forward)->count ==
         1);
   CHECK(!segments_of({64, 64, 32, 3, 3}, x, ConvolutionPass::forward));
+  // 150 tiles are more than run at once, and K is short; of 4 images two more segments would fit.
+  const auto of_images = [&](std::int64_t images, std::int64_t channels) {
+    return segments_of(kernel, shape_of(images, channels, 8, 64, 3, 1), ConvolutionPass::forward);
+  };
+  CHECK(of_images(150, 64)->count == 1);
+  CHECK(!of_images(150, 512));
+  CHECK(of_images(250, 512)->count == 1);
 }
 
 }  // namespace

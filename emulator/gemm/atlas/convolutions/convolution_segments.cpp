@@ -39,6 +39,18 @@ Tiles tiles_of(const SegmentedKernel& kernel, const ConvolutionShape& x, Convolu
   }
 }
 
+/// Of the last wave of clusters K is left whole where it has no more elements than that, whatever
+/// room there is; 0: not known.
+std::int64_t whole_elements(const SegmentedKernel& kernel) {
+  switch (kernel.rows * kernel.columns) {
+    case 64 * 64: return 640;
+    case 64 * 128: return 448;
+    case 128 * 128: return 384;
+    case 128 * 256: return 288;
+    default: return 0;
+  }
+}
+
 /// So many tiles the longest segment must lose, or K is not cut further. A cut costs as much as
 /// some elements of K, the more the smaller the tile of D is; in BF16 eight times as much.
 std::int64_t least_gain(const SegmentedKernel& kernel, bool is_bf16) {
@@ -64,7 +76,14 @@ std::optional<Segments> segments_of(const SegmentedKernel& kernel, const Convolu
   const std::int64_t clusters = divided_up(tiles.rows, kernel.cluster_rows) *
                                 divided_up(tiles.columns, kernel.cluster_columns);
   const std::int64_t at_once = clusters_at_once(kernel.cluster_rows * kernel.cluster_columns);
-  if (clusters > at_once) return std::nullopt;
+  if (at_once == 0) return std::nullopt;
+  if (clusters > at_once) {
+    // Those of full waves have whole K; those of the last one may be cut where others would fit.
+    const std::int64_t last = clusters % at_once;
+    const bool is_whole =
+        last == 0 || at_once / last < 2 || tiles.depth * kernel.depth <= whole_elements(kernel);
+    return is_whole ? std::optional(Segments{}) : std::nullopt;
+  }
   const std::int64_t most = at_once / clusters;
   if (most < 2) return Segments{};
 
