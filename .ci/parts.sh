@@ -41,12 +41,12 @@ check_units_by_clang_tidy() {
 # The tests that reach an engine or a conversion kernel.
 masked_tests='^(claims|emulator|formats)/|^experiments/trace|^tools/(GUARDBIT_CPU|a recording|cast)'
 
-# run_masked MASK CTEST_OPTION…: quick and long tests of the release build; engines that the mask takes away show as skipped.
+# run_masked MASK LABEL CTEST_OPTION…: tests of the release build; engines that the mask takes away show as skipped.
 run_masked() {
-  local mask=$1
-  shift
+  local mask=$1 label=$2
+  shift 2
   printf -- '-- GUARDBIT_CPU=%s\n' "$mask"
-  GUARDBIT_CPU=$mask ctest --test-dir build/release -L '^(quick|long)$' --no-tests=error --output-on-failure --parallel "$(nproc)" "$@"
+  GUARDBIT_CPU=$mask ctest --test-dir build/release -L "$label" --no-tests=error --output-on-failure --parallel "$(nproc)" "$@"
 }
 
 # python_environment PACKAGE…: a fresh virtual environment in build/venv with what builds the wheel, and these packages.
