@@ -15,6 +15,9 @@ using atlas::ConvolutionLeaf;
 using atlas::ConvolutionPass;
 using atlas::Numbers;
 
+/// Of 1000 calls like a guessed one so many agree.
+constexpr int unsure = 900;
+
 bool takes_tf32(const Context& context) { return context.flag("cudnn_allow_tf32", true); }
 
 Numbers numbers_of(const Tensor& tensor, const Context& context) {
@@ -212,7 +215,6 @@ bool is_pointwise(const ConvolutionCall& x) {
 /// ones. PyTorch's own kernel, for images channel by channel, begins it with the bias; cuDNN's adds
 /// it afterwards. Of FP16 images channel by channel either is taken.
 std::optional<UsualPlan> depthwise_forward(const ConvolutionCall& x, const Tensor& output) {
-  constexpr int unsure = 900;
   const bool is_native = !operators::is_channels_last(x.input);
   const bool is_plain = x.dilation[0] == 1 && x.dilation[1] == 1;
   const bool is_either = x.bias && is_native && output.type == formats::fp16;
@@ -280,6 +282,13 @@ bool says_channels_last(const Tensor& tensor) {
   return true;
 }
 
+/// cuDNN is told at what multiple of bytes a tensor begins; those that were recorded begin at one
+/// of 512, of which kernels read 16 at once.
+bool is_aligned(const Tensor& tensor) {
+  constexpr std::int64_t at_once = 16;
+  return tensor.offset * tensor.element_bytes() % at_once == 0;
+}
+
 }  // namespace
 
 std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass pass,
@@ -302,7 +311,9 @@ std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass
   shape.numbers = numbers_of(x.input, context);
   shape.deterministic =
       context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);
-  return atlas::leaf_of(shape, pass);
+  ConvolutionLeaf leaf = atlas::leaf_of(shape, pass);
+  if (!is_aligned(x.input) || !is_aligned(x.weight)) leaf.agree = std::min(leaf.agree, unsure);
+  return leaf;
 }
 
 std::optional<UsualPlan> usual_forward(const ConvolutionCall& x, const Tensor& output,

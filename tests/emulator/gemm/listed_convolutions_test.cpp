@@ -106,7 +106,7 @@ TEST_CASE("what no list has is not told") {
 }
 
 TEST_CASE("a gradient that a GPU adds by atomics has no order") {
-  // Of 3 images the first engine adds by atomics; cudnn.deterministic asks for the next one.
+  // Else cudnn.deterministic asks for the next engine.
   int by_atomics = 0;
   for (const std::int64_t channels : {16, 32, 64, 128}) {
     ConvolutionShape x = shape_of(2, channels, 8, channels, 3, 1);
