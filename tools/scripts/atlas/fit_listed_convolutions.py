@@ -68,7 +68,7 @@ class Lists:
 
 def captured(files, lists):
     """Of each variant: numbers of listed calls; of output, gradients, and gradients as cudnn.deterministic has them the launches' names and grids."""
-    all_runs, names, result = runs(), {}, defaultdict(list)
+    names, result = {}, defaultdict(list)
     for file in files:
         z = np.load(file)
         unpack = lambda name, kind: np.frombuffer(lzma.decompress(z[name].tobytes()), kind)
@@ -76,7 +76,7 @@ def captured(files, lists):
         labels, unique = unpack("labels", np.uint32).reshape(5, -1), unpack("unique", np.uint32).reshape(-1, 4).astype(np.int64)
         unique[:, 0] = np.array([names.setdefault(key, len(names)) for key in keys])[unique[:, 0]]
         begin = 0
-        for variant, kind, at in all_runs[int(z["process"])::int(z["processes"])][int(z["first"]):int(z["next"])]:
+        for variant, kind, at in runs(z["kinds"].tolist())[int(z["process"])::int(z["processes"])][int(z["first"]):int(z["next"])]:
             result[variant].append((lists.begin[kind] + lists.place[kind][at], unique[labels[:, begin:begin + len(at)]]))
             begin += len(at)
     return {variant: tuple(np.concatenate(x, axis) for x, axis in zip(zip(*parts), (0, 1))) for variant, parts in result.items()}, list(names)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Records which kernels PyTorch's listed convolutions launch: python3 record_listed_convolutions.py FOLDER PROCESS PROCESSES SECONDS [FIRST].
+"""Records which kernels PyTorch's listed convolutions launch: python3 record_listed_convolutions.py FOLDER PROCESS PROCESSES SECONDS [FIRST [KINDS]].
 
 Of the lists in convolution_lists.py every convolution and its two gradients are captured, nothing runs. A gradient that is added by atomics is captured again
-as cudnn.deterministic has it. The processes take runs of calls in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run would be next, to go on with.
+as cudnn.deterministic has it. The processes take runs of calls in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run would be next, to go on with. KINDS: numbers of the lists' kinds, as 8,18.
 
 PyTorch asks cuDNN for all engines that may do a call, some dozens, and takes the first one that it can build: `few_engines` answers with three. Where none of
 these was taken (PyTorch asks once more, then) the call counts as failed. Of 4,096 calls that were recorded with all engines, too, all launched the same.
@@ -68,11 +68,11 @@ FAILED = "failed"
 GRADIENTS = ([True, False, False], [False, True, False])
 
 
-def runs():
+def runs(kinds=range(len(KINDS))):
     """variant, kind, and the numbers of the calls that are recorded, of all runs."""
     result = []
     for variant in VARIANTS:
-        for kind in range(len(KINDS)):
+        for kind in kinds:
             at = np.flatnonzero(calls_of(kind)[1])
             result += [(variant, kind, at[i:i + RUN]) for i in range(0, len(at), RUN)]
     return result
@@ -142,11 +142,11 @@ class Recorder:
         return ids
 
 
-def main(folder, process, processes, seconds, first=0):
+def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
     begin = time.time()
     recorder = Recorder()
     torch, log = recorder.torch, recorder.log
-    mine, count, places = runs()[process::processes], 0, []
+    mine, places = runs(kinds)[process::processes], []
     next_run, start = first, 0
     with torch.cuda.stream(recorder.session.capture.stream):
         recorder.session.warm_up()
@@ -170,11 +170,11 @@ def main(folder, process, processes, seconds, first=0):
     rows = np.concatenate([np.stack([ids, *core.T], 1), [[len(all_keys) - 1, 0, 0, 0]]])
     unique, number = np.unique(rows, axis=0, return_inverse=True)
     labels = number.reshape(-1)[np.where(places < 0, total, places)]
-    np.savez(os.path.join(folder, f"{process}-{first}.npz"), process=process, processes=processes, first=first, next=next_run, count=len(places),
+    np.savez(os.path.join(folder, f"{process}-{first}.npz"), process=process, processes=processes, first=first, next=next_run, count=len(places), kinds=list(kinds),
              labels=packed(labels.astype(np.uint32).T), unique=packed(unique.astype(np.uint32)), keys=packed(np.frombuffer("\n".join(all_keys).encode(), np.uint8)),
              device=torch.cuda.get_device_name(), torch=torch.__version__)
     print(process, len(places), "calls, %.0f a second," % (len(places) / max(took, 1)), recorder.failures, "failed,", len(unique), "labels, next run", next_run, "of", len(mine), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]))
+    main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]), *([int(y) for y in x.split(",")] for x in sys.argv[6:7]))
