@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "emulator/operators/channel_layout.hpp"
@@ -22,6 +25,20 @@ std::vector<float> thread_sums(std::size_t count, std::size_t vector, const Add&
   std::vector<float> sums(block_threads);
   for (std::size_t i = 0; i < count; ++i) {
     float& sum = sums[i / vector % block_threads];
+    sum = add(sum, i);
+  }
+  return sums;
+}
+
+/// The same of the kernel for gradients of many FP32 numbers: each 128 threads take every fourth
+/// image, and of it every 128th pixel.
+template <class Add>
+std::vector<float> image_thread_sums(std::size_t count, std::size_t image, const Add& add) {
+  constexpr std::size_t pixels_at_once = 128;
+  std::vector<float> sums(block_threads);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t group = i / image % (block_threads / pixels_at_once);
+    float& sum = sums[group * pixels_at_once + i % image % pixels_at_once];
     sum = add(sum, i);
   }
   return sums;
@@ -166,6 +183,29 @@ ChannelLayout layout_for_cudnn(const Tensor& input) {
   return layout;
 }
 
+/// Whether the gradient is the kernel's for many numbers, which was recorded of images of 32 x 32
+/// pixels. The reciprocal of their number is exact there, so that it does not tell when it is
+/// multiplied by.
+bool is_of_many(const Tensor& input, const ChannelLayout& layout) {
+  constexpr std::int64_t most_elements = 8192, recorded_image = 32 * 32;
+  if (layout.is_channels_last || input.type != formats::fp32 ||
+      layout.per_channel() <= most_elements)
+    return false;
+  const auto count = static_cast<std::uint64_t>(layout.per_channel());
+  if (layout.image != recorded_image || !std::has_single_bit(count))
+    throw UnknownShape{
+        "cuDNN's gradient of more than 8192 FP32 elements a channel, but for a power of two of them "
+        "in images of 32 x 32"};
+  return true;
+}
+
+/// FP32 of many numbers: what the sums of a channel make of it. `own`: its gradient.
+void fill_gradient_of_many(std::span<float> own, std::span<const float> channel, float mean,
+                           float root, float weight, float factor, float of_mean) {
+  for (std::size_t i = 0; i < own.size(); ++i)
+    own[i] = weight * (root * (std::fma(-(channel[i] - mean), factor, own[i]) - of_mean));
+}
+
 void require_known(const ChannelLayout& layout) {
   if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
@@ -258,11 +298,7 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
                                                 const Tensor& weight) {
   const ChannelLayout layout = layout_for_cudnn(input);
   require_known(layout);
-  constexpr std::int64_t most_elements = 8192;
-  if (!layout.is_channels_last && input.type == formats::fp32 &&
-      layout.per_channel() > most_elements)
-    throw UnknownShape{
-        "cuDNN's gradient of more than 8192 FP32 elements a channel: another kernel"};
+  const bool many = is_of_many(input, layout);
   if (layout.is_channels_last) require_all_kept(layout, pixels_of_gradients);
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
@@ -283,15 +319,22 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
         own[i] = scale * std::fma(-slope, channel[i] - means[c], own[i] - of_mean);
     } else {
       const std::size_t vector = vector_of(input, layout);
-      of_bias[c] = ascending_sum(
-          thread_sums(own.size(), vector, [&](float sum, std::size_t i) { return sum + own[i]; }));
-      of_weight[c] =
-          ascending_sum(thread_sums(own.size(), vector,
-                                    [&](float sum, std::size_t i) {
-                                      return std::fma(own[i], channel[i] - means[c], sum);
-                                    })) *
-          root;
+      const auto block_sum = [&](const auto& add) {
+        return ascending_sum(
+            many ? image_thread_sums(own.size(), static_cast<std::size_t>(layout.image), add)
+                 : thread_sums(own.size(), vector, add));
+      };
+      of_bias[c] = block_sum([&](float sum, std::size_t i) { return sum + own[i]; });
+      of_weight[c] = block_sum([&](float sum, std::size_t i) {
+                       return std::fma(own[i], channel[i] - means[c], sum);
+                     }) *
+                     root;
       const float of_mean = of_bias[c] * share, factor = (of_weight[c] * root) * share;
+      if (many) {
+        fill_gradient_of_many(own, channel, means[c], root, weights[c], factor, of_mean);
+        layout.store(own, static_cast<std::int64_t>(c), results);
+        continue;
+      }
       const float slope = factor * scale, shift = of_mean * scale;
       const float constant = scale * std::fma(factor, means[c], -of_mean);
       for (std::size_t i = 0; i < own.size(); ++i) {
@@ -309,9 +352,10 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
   return {tensor_of_numbers(input.type, input.shape, input.stride, results),
           tensor_of_numbers(formats::fp32, of_channels, of_weight),
           tensor_of_numbers(formats::fp32, of_channels, of_bias),
-          layout.is_channels_last
-              ? words_of_pixels(pixels_of_gradients)
-              : words_of_threads(vector_of(input, layout)) + ", neighbours first"};
+          layout.is_channels_last ? words_of_pixels(pixels_of_gradients)
+                                  : (many ? "512 threads a channel, 128 to every fourth image"
+                                          : words_of_threads(vector_of(input, layout))) +
+                                        ", neighbours first"};
 }
 
 }  // namespace guardbit::emulator::operators

@@ -53,7 +53,7 @@ def test_other_bits_are_noticed(tmp_path):
 
 def test_a_picture_that_begins_elsewhere_is_a_guess(tmp_path):
     # cuDNN is told where tensors begin; the recorded ones are aligned.
-    program = tmp_path / "program.py"
+    program = tmp_path / "slices"
     program.write_text("import torch\nx, w = torch.randn(16 * 28 * 28 + 1, device='cuda'), torch.randn(32, 1, 3, 3, device='cuda')\n"
                        "for i in (0, 1):\n    print(torch.nn.functional.conv2d(x[i:i + 12544].view(16, 1, 28, 28), w).shape[1], flush=True)\n")
     result = subprocess.run([sys.executable, "-W", "ignore", "-m", "guardbit.torch", "--machine", "h200", str(program)], capture_output=True, text=True,

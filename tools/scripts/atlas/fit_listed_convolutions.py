@@ -37,6 +37,9 @@ SEGMENTED = (("e62", "e67", "e65"), ("e67", "e71", "e68"))
 PRODUCTS = ("e58", "e63", "e62")
 # Engines whose parts of K have so many channels as knob 17 says; knob 12 is -1 where all have.
 IN_PARTS = ("e23", "e41")
+# The engine of Winograd's transforms. Of filters of 3 x 3 and several channels and outputs the product between them is one chain (73,358 of 73,358
+# recorded gradients of weights); of others no plan is known.
+TRANSFORMS = "e17"
 # Launches do not say which of two tilings it is; how such parts are cut and how the last wave is, no rule says for certain.
 NOT_TOLD = ("unknown", "tiled_narrow", "tiled_wide", "last_segments")
 REDUCED = (NUMBER["reduced"], NUMBER["reduced_in_16_bits"])
@@ -169,7 +172,10 @@ def table_of(variant, answer, of_calls, engines, labels, lists):
             at, engine = np.flatnonzero(key == x), names[x // 2]
             kinds = engines.of(numbers, last, direction, engine, x % 2)
             label = label_of_engine(engine, x % 2, kinds, direction, numbers, engines, labels) if kinds else UNTOLD
-            if label is not None:
+            if engine.split()[0] == TRANSFORMS and direction == WEIGHT:
+                n, c, h, k, f, *_ = lists.calls[at].T
+                result[direction, at[(f == 3) & (c > 1) & (k > 1)]] = labels.of(NUMBER["transformed"], 1, 0, 0, 1, 0, 0, 0, 0, 0)
+            elif label is not None:
                 result[direction, at] = label
             elif of_calls is not None:
                 each, number = np.unique(of_calls[direction][at], axis=0, return_inverse=True)
