@@ -180,9 +180,9 @@ def table_of(variant, answer, of_calls, engines, labels, lists):
             elif of_calls is not None:
                 each, number = np.unique(of_calls[direction][at], axis=0, return_inverse=True)
                 result[direction, at] = np.array([labels.of_kind(tuple(kind), direction) for kind in each.tolist()])[number.reshape(-1)]
-    # Strides of one channel are those of either layout.
+    # The strides of an output of one channel are those of either layout.
     if last:
-        result[:, (lists.calls[:, 1] == 1) | (lists.calls[:, 3] == 1)] = UNTOLD
+        result[:, lists.calls[:, 3] == 1] = UNTOLD
     return result
 
 
