@@ -272,8 +272,9 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
   return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
 }
 
-/// As PyTorch reads strides.
+/// As PyTorch reads strides. Channels that are one repeated do not lie together.
 bool says_channels_last(const Tensor& tensor) {
+  if (tensor.stride[1] == 0) return false;
   std::int64_t least = 0;
   for (const std::size_t d : {1u, 3u, 2u, 0u}) {
     if (tensor.stride[d] < least || (d == 0 && least == tensor.stride[1])) return false;
@@ -284,7 +285,7 @@ bool says_channels_last(const Tensor& tensor) {
 
 /// cuDNN is told at what multiple of bytes a tensor begins; those that were recorded begin at one
 /// of 512, of which kernels read 16 at once.
-bool is_aligned(const Tensor& tensor) {
+bool begins_at_a_vector(const Tensor& tensor) {
   constexpr std::int64_t at_once = 16;
   return tensor.offset * tensor.element_bytes() % at_once == 0;
 }
@@ -312,7 +313,8 @@ std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass
   shape.deterministic =
       context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);
   ConvolutionLeaf leaf = atlas::leaf_of(shape, pass);
-  if (!is_aligned(x.input) || !is_aligned(x.weight)) leaf.agree = std::min(leaf.agree, unsure);
+  if (!begins_at_a_vector(x.input) || !begins_at_a_vector(x.weight))
+    leaf.agree = std::min(leaf.agree, unsure);
   return leaf;
 }
 

@@ -61,3 +61,14 @@ def test_a_picture_that_begins_elsewhere_is_a_guess(tmp_path):
     assert result.returncode == 3
     assert result.stdout == "32\n"
     assert "the library's plan for this shape is not known" in result.stderr
+
+
+def test_a_channel_that_is_repeated_is_computed_as_a_copy_of_it(tmp_path):
+    # Its stride of 0 is not that of channels that lie together.
+    program = tmp_path / "repeated"
+    program.write_text("import torch\ntorch.backends.cudnn.deterministic = True\nx, w = torch.randn(16, 1, 28, 28, device='cuda'), torch.randn(32, 3, 3, 3, device='cuda')\n"
+                       "a, b = (torch.nn.functional.conv2d(y, w) for y in (x.expand(-1, 3, -1, -1), x.expand(-1, 3, -1, -1).contiguous()))\n"
+                       "print(torch.equal(a.cpu(), b.cpu()), a.stride() == b.stride())\n")
+    result = subprocess.run([sys.executable, "-W", "ignore", "-m", "guardbit.torch", "--machine", "h200", str(program)], capture_output=True, text=True,
+                            check=False)
+    assert (result.returncode, result.stdout) == (0, "True True\n"), result.stderr
