@@ -18,30 +18,31 @@ namespace {
 
 constexpr std::size_t block_threads = 512;
 
-/// Sums of a block's threads. Thread t takes the vectors t, t + 512, ... of a channel, whose
-/// elements are images one after another, and adds in that order what `add(sum, i)` adds.
-template <class Add>
-std::vector<float> thread_sums(std::size_t count, std::size_t vector, const Add& add) {
+/// Sums of a block's threads. Elements of a channel, images one after another, go to threads as
+/// `thread_of(i)` says, each of which adds in that order what `add(sum, i)` adds.
+template <class ThreadOf, class Add>
+std::vector<float> thread_sums(std::size_t count, const ThreadOf& thread_of, const Add& add) {
   std::vector<float> sums(block_threads);
   for (std::size_t i = 0; i < count; ++i) {
-    float& sum = sums[i / vector % block_threads];
+    float& sum = sums[thread_of(i)];
     sum = add(sum, i);
   }
   return sums;
 }
 
-/// The same of the kernel for gradients of many FP32 numbers: each 128 threads take every fourth
+/// Thread t takes the vectors t, t + 512, ...
+auto by_vectors(std::size_t vector) {
+  return [vector](std::size_t i) { return i / vector % block_threads; };
+}
+
+/// As the kernel for gradients of many FP32 numbers does it: each 128 threads take every fourth
 /// image, and of it every 128th pixel.
-template <class Add>
-std::vector<float> image_thread_sums(std::size_t count, std::size_t image, const Add& add) {
-  constexpr std::size_t pixels_at_once = 128;
-  std::vector<float> sums(block_threads);
-  for (std::size_t i = 0; i < count; ++i) {
+auto by_images(std::size_t image) {
+  return [image](std::size_t i) {
+    constexpr std::size_t pixels_at_once = 128;
     const std::size_t group = i / image % (block_threads / pixels_at_once);
-    float& sum = sums[group * pixels_at_once + i % image % pixels_at_once];
-    sum = add(sum, i);
-  }
-  return sums;
+    return group * pixels_at_once + i % image % pixels_at_once;
+  };
 }
 
 /// Lanes of warps and then warps by descending distances.
@@ -250,11 +251,11 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
       const float share = 1.0F / static_cast<float>(channel.size());
       const std::size_t vector = vector_of(input, layout);
       const float mean =
-          descending_sum(thread_sums(channel.size(), vector,
+          descending_sum(thread_sums(channel.size(), by_vectors(vector),
                                      [&](float sum, std::size_t i) { return sum + channel[i]; })) *
           share;
-      squares[c] =
-          descending_sum(thread_sums(channel.size(), vector, [&](float sum, std::size_t i) {
+      squares[c] = descending_sum(
+          thread_sums(channel.size(), by_vectors(vector), [&](float sum, std::size_t i) {
             return std::fma(channel[i] - mean, channel[i] - mean, sum);
           }));
       const float root = reciprocal_root_of(squares[c] * share + epsilon);
@@ -321,8 +322,8 @@ ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Te
       const std::size_t vector = vector_of(input, layout);
       const auto block_sum = [&](const auto& add) {
         return ascending_sum(
-            many ? image_thread_sums(own.size(), static_cast<std::size_t>(layout.image), add)
-                 : thread_sums(own.size(), vector, add));
+            many ? thread_sums(own.size(), by_images(static_cast<std::size_t>(layout.image)), add)
+                 : thread_sums(own.size(), by_vectors(vector), add));
       };
       of_bias[c] = block_sum([&](float sum, std::size_t i) { return sum + own[i]; });
       of_weight[c] = block_sum([&](float sum, std::size_t i) {

@@ -21,8 +21,12 @@ std::vector<std::uint8_t> bytes_of(std::string_view text) {
 
 }  // namespace
 
-PackedBoxes::PackedBoxes(std::string_view text, std::span<const std::uint32_t> ends)
-    : text_(text), ends_(ends), boxes_(std::make_unique<Box[]>(ends.size() - 1)) {}
+PackedBoxes::PackedBoxes(std::string_view text, std::span<const std::uint32_t> ends,
+                         std::size_t slabs_of_box)
+    : text_(text),
+      ends_(ends),
+      slabs_of_box_(slabs_of_box),
+      boxes_(std::make_unique<Box[]>(ends.size() - 1)) {}
 
 PackedBoxes::~PackedBoxes() = default;
 
@@ -44,13 +48,18 @@ std::vector<PackedBoxes::Run> PackedBoxes::unpacked(std::string_view text, const
   return runs;
 }
 
-std::uint16_t PackedBoxes::number(std::size_t box, const Extent& extent, std::size_t cell) const {
-  Box& mine = boxes_[box];
-  std::call_once(mine.flag, [&] {
-    mine.runs = unpacked(text_.substr(ends_[box], ends_[box + 1] - ends_[box]), extent);
+std::uint16_t PackedBoxes::number(std::size_t first, const Extent& block, const Cell& cell) const {
+  const std::size_t begin = cell.slab / slabs_of_box_ * slabs_of_box_;
+  const std::size_t number = first + cell.slab / slabs_of_box_;
+  Box& box = boxes_[number];
+  std::call_once(box.flag, [&] {
+    box.runs = unpacked(text_.substr(ends_[number], ends_[number + 1] - ends_[number]),
+                        {std::min(slabs_of_box_, block.slabs - begin), block.rows, block.columns});
   });
+  const std::size_t place =
+      ((cell.slab - begin) * block.rows + cell.row) * block.columns + cell.column;
   const auto next =
-      std::upper_bound(mine.runs.begin(), mine.runs.end(), cell,
+      std::upper_bound(box.runs.begin(), box.runs.end(), place,
                        [](std::size_t wanted, const Run& run) { return wanted < run.first; });
   return std::prev(next)->number;
 }

@@ -17,16 +17,27 @@ struct Extent {
   std::size_t slabs = 0, rows = 0, columns = 0;
 };
 
+/// Where a number stands along them.
+struct Cell {
+  std::size_t slab = 0, row = 0, column = 0;
+};
+
+/// How many boxes a block of so many slabs is cut into.
+constexpr std::size_t box_count(std::size_t slabs, std::size_t slabs_of_box) {
+  return (slabs + slabs_of_box - 1) / slabs_of_box;
+}
+
+/// Blocks of numbers one after another, each cut into boxes of so many slabs.
 class PackedBoxes {
  public:
   /// `ends`: where each box begins in the text, and where the last one ends.
-  PackedBoxes(std::string_view text, std::span<const std::uint32_t> ends);
+  PackedBoxes(std::string_view text, std::span<const std::uint32_t> ends, std::size_t slabs_of_box);
   ~PackedBoxes();
   PackedBoxes(const PackedBoxes&) = delete;
   PackedBoxes& operator=(const PackedBoxes&) = delete;
 
-  /// The number of a cell; cells are counted along columns, then rows, then slabs.
-  std::uint16_t number(std::size_t box, const Extent& extent, std::size_t cell) const;
+  /// A number of the block that begins with box `first`.
+  std::uint16_t number(std::size_t first, const Extent& block, const Cell& cell) const;
 
  private:
   /// From a cell of a box on all have a number, up to the next such cell.
@@ -43,6 +54,7 @@ class PackedBoxes {
 
   std::string_view text_;
   std::span<const std::uint32_t> ends_;
+  std::size_t slabs_of_box_;
   std::unique_ptr<Box[]> boxes_;
 };
 

@@ -63,15 +63,12 @@ Extent extent_of(const Kind& kind) {
   return {along(0), along(1) * along(2), along(3)};
 }
 
-std::size_t boxes_of(const Kind& kind) {
-  return (extent_of(kind).slabs + slabs_of_box - 1) / slabs_of_box;
-}
-
-/// The box of a kind that holds a slab.
-std::size_t box_of(std::size_t kind, std::size_t slab) {
-  std::size_t box = slab / slabs_of_box;
-  for (std::size_t i = 0; i < kind; ++i) box += boxes_of(kinds.at(i));
-  return box;
+/// The first box of a kind.
+std::size_t first_box(std::size_t kind) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kind; ++i)
+    count += box_count(extent_of(kinds.at(i)).slabs, slabs_of_box);
+  return count;
 }
 
 bool has_no_gaps(const ProductCall& call) {
@@ -95,14 +92,10 @@ std::optional<std::uint16_t> number_of(const ProductCall& call) {
     place.at(axis) = static_cast<std::size_t>(at - values.begin());
   }
   const auto along = [&](std::size_t i) { return place.at(kind->order.at(i)); };
-  Extent extent = extent_of(*kind);
-  extent.slabs = std::min(slabs_of_box, extent.slabs - along(0) / slabs_of_box * slabs_of_box);
   const std::size_t row = along(1) * sizes_of_list.at(kind->lists.at(kind->order[2])) + along(2);
-  const std::size_t shape =
-      (along(0) % slabs_of_box * extent.rows + row) * extent.columns + along(3);
-  static const PackedBoxes packed(boxes, box_ends);
-  return packed.number(box_of(static_cast<std::size_t>(kind - kinds.begin()), along(0)), extent,
-                       shape);
+  static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
+  return packed.number(first_box(static_cast<std::size_t>(kind - kinds.begin())), extent_of(*kind),
+                       {along(0), row, along(3)});
 }
 
 }  // namespace

@@ -124,8 +124,15 @@ def bits_of_label(x, direction, label):
     return bits_of(x, direction, *fields_of(label))
 
 
-def swept(file, with_good=False):
-    """As `recorded`, of what sweep_convolutions.py recorded; `with_good`: and which of the calls these are."""
+def kinds_of(keys, ids, depths, filters, direction):
+    """kind, fma, tile, parts, operands of launches; `depths`: of the grids of the kernels that multiply."""
+    each, number = np.unique(ids.astype(np.int64) << 24 | depths.astype(np.int64) << 4 | np.minimum(filters, 5), return_inverse=True)
+    found = [kind_of_core(keys[x >> 24], x >> 4 & (1 << 20) - 1, direction, (x & 15) ** 2) for x in each.tolist()]
+    return np.array(found, np.int64)[number.reshape(-1)]
+
+
+def sweep_of(file):
+    """What sweep_convolutions.py recorded, its names of launches, which of its calls are good, and of these the calls (columns of FIELDS) and kinds."""
     data = dict(np.load(file))
     keys = bytes(data["keys"]).decode().split("\n")
     if "calls" in data:
@@ -137,16 +144,19 @@ def swept(file, with_good=False):
         raise SystemExit("the seed gives other calls here than there")
     kinds = np.zeros((len(calls), 3, 5), np.int64)
     for direction in range(3):
-        ids, depth, side = data["ids"][:, direction].astype(np.int64), data["grids"][:, direction, 2].astype(np.int64), np.minimum(calls[:, 6], 5)
-        each, number = np.unique(ids << 24 | depth << 4 | side, return_inverse=True)
-        kinds[:, direction] = np.array([kind_of_core(keys[x >> 24], x >> 4 & (1 << 20) - 1, direction, (x & 15) ** 2) for x in each.tolist()])[number]
+        kinds[:, direction] = kinds_of(keys, data["ids"][:, direction], data["grids"][:, direction, 2], calls[:, 6], direction)
     for direction in range(3):
         set_segments(keys, data["ids"][:, direction], data["grids"][:, direction], calls[:, 1:], kinds, direction)
     # A call that failed has no launches. Images of one channel have strides of both layouts, of which PyTorch takes the first.
     nothing = np.array([key == "" for key in keys])[data["ids"]].any(1)
     good = ~nothing & ~((calls[:, 2] == 1) & (calls[:, 9] == 1))
-    result = file, calls[good][:, 1:].astype(np.int64), kinds[good]
-    return (*result, good) if with_good else result
+    return data, keys, good, calls[good][:, 1:].astype(np.int64), kinds[good]
+
+
+def swept(file):
+    """As `recorded`."""
+    *_, calls, kinds = sweep_of(file)
+    return file, calls, kinds
 
 
 def set_segments(keys, ids, grids, calls, kinds, direction):

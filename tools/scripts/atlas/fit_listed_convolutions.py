@@ -8,7 +8,6 @@ settings is, and so in which order it adds; where engines leave that to cuBLAS, 
 
 FOLDER gets listed_*.inc, as emulator/gemm/atlas/convolutions/listed_convolutions.cpp reads them.
 """
-import lzma
 import os
 import re
 import sys
@@ -21,10 +20,11 @@ import convolution_kinds
 from convolution_kinds import NUMBER
 from convolution_lists import IMAGES, KINDS, calls_of, extent_of
 from fit_atlas import write_lines
-from fit_convolutions import kind_of_core, swept
+from fit_convolutions import kinds_of, sweep_of
 from fit_shapes import ANY, boxes_of, in_text
 from query_convolutions import NONE, load as engines_of
 from record_listed_convolutions import FAILED, runs
+from record_shapes import unpacked
 
 SLABS = 32  # of a box
 FORWARD, DATA, WEIGHT = range(3)
@@ -74,24 +74,14 @@ def captured(files, lists):
     names, result = {}, defaultdict(list)
     for file in files:
         z = np.load(file)
-        unpack = lambda name, kind: np.frombuffer(lzma.decompress(z[name].tobytes()), kind)
-        keys = unpack("keys", np.uint8).tobytes().decode().split("\n")
-        labels, unique = unpack("labels", np.uint32).reshape(5, -1), unpack("unique", np.uint32).reshape(-1, 4).astype(np.int64)
+        keys = unpacked(z["keys"], np.uint8).tobytes().decode().split("\n")
+        labels, unique = unpacked(z["labels"], np.uint32).reshape(5, -1), unpacked(z["unique"], np.uint32).reshape(-1, 4).astype(np.int64)
         unique[:, 0] = np.array([names.setdefault(key, len(names)) for key in keys])[unique[:, 0]]
         begin = 0
         for variant, kind, at in runs(z["kinds"].tolist())[int(z["process"])::int(z["processes"])][int(z["first"]):int(z["next"])]:
             result[variant].append((lists.begin[kind] + lists.place[kind][at], unique[labels[:, begin:begin + len(at)]]))
             begin += len(at)
     return {variant: tuple(np.concatenate(x, axis) for x, axis in zip(zip(*parts), (0, 1))) for variant, parts in result.items()}, list(names)
-
-
-def kinds_of(names, launched, direction, calls):
-    """kind, fma, tile, parts, operands of launches (name, and three numbers of the grid)."""
-    ids, grids = launched[:, 0], launched[:, 1:]
-    side = np.minimum(calls[:, 5], 5)
-    each, number = np.unique(ids << 24 | grids[:, 2] << 4 | side, return_inverse=True)
-    core = lambda x: (0, 0, 0, 1, 0) if names[x >> 24] == FAILED else kind_of_core(names[x >> 24], x >> 4 & (1 << 20) - 1, direction, (x & 15) ** 2)
-    return np.array([core(x) for x in each.tolist()], np.int64)[number.reshape(-1)]
 
 
 class Engines:
@@ -200,7 +190,7 @@ def learn(queries, files):
         kept = np.zeros((3, len(lists.calls), 5), np.int64)
         for direction, must_repeat in ((0, 0), (1, 0), (2, 0), (1, 1), (2, 1)):
             here = launched[direction + 2 * must_repeat]
-            kinds = kinds_of(names, here, direction, calls)
+            kinds = kinds_of(names, here[:, 0], here[:, 3], calls[:, 5], direction)
             engines.add(numbers, last, direction, answer, asked[direction, must_repeat][which].astype(np.int64), calls, kinds, tiles_of(names, here[:, 0]), here[:, 0] != names.index(FAILED))
             kept[direction, which] = kinds
         of_calls[numbers, last] = kept
@@ -212,9 +202,8 @@ def learn(queries, files):
 
 def learn_sweep(file, queries, engines):
     names, asked = engines_of(queries)
-    _, calls, kinds, good = swept(file, with_good=True)
-    data = np.load(file)
-    keys, asked = bytes(data["keys"]).decode().split("\n"), asked[:, :, good].astype(np.int64)
+    data, keys, good, calls, kinds = sweep_of(file)
+    asked = asked[:, :, good].astype(np.int64)
     n, c, k, last, numbers, deterministic = (calls[:, i] for i in (0, 1, 4, 8, 9, 10))
     for variant in {(x, y) for x, y in zip(numbers.tolist(), last.tolist()) if x <= TF32}:
         here = (numbers == variant[0]) & (last == variant[1]) & ~((variant[1] == 1) & ((c == 1) | (k == 1)))
@@ -280,7 +269,7 @@ def sample(golden, queries, files):
         for direction in range(3):
             here, wanted = launched[direction + 2 * (direction > 0)], Counter()
             for i in r.permutation(len(which))[:3000].tolist():
-                kind = tuple(kinds_of(names, here[i:i + 1], direction, calls[i:i + 1])[0].tolist())
+                kind = tuple(kinds_of(names, here[i:i + 1, 0], here[i:i + 1, 3], calls[i:i + 1, 5], direction)[0].tolist())
                 name, engine = names[here[i, 0]], int(asked[direction, 1][which[i]])
                 found = launched_kind(name, here[i, 1:].tolist(), kind, engine_names[engine], calls[i, :8].tolist(), direction) if engine != NONE else None
                 if found is None or wanted[found[0]] == 12:

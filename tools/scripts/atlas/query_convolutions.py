@@ -7,7 +7,6 @@ each call and pass the file has that engine with its settings, and the first one
 Needs a GPU, g++ and the headers of the cuDNN that PyTorch brings.
 """
 import itertools
-import lzma
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import tempfile
 import numpy as np
 
 from convolution_lists import KINDS, calls_of
+from record_shapes import packed, unpacked
 
 NUMBERS = {"f16": 0, "bf16": 1, "tf32": 2}
 BLOCK = 512  # calls
@@ -250,13 +250,13 @@ def drawn(seed, count, numbers=-1):
 
 def write(out, names, engines):
     np.savez(out, names=np.frombuffer("\n".join(names).encode(), np.uint8), shape=engines.shape,
-             engines=np.frombuffer(lzma.compress(np.ascontiguousarray(engines).tobytes(), preset=1), np.uint8))
+             engines=packed(engines))
 
 
 def load(file):
     """Names of engines, and their numbers as `asked` gives them."""
     z = np.load(file)
-    return bytes(z["names"]).decode().split("\n"), np.frombuffer(lzma.decompress(z["engines"].tobytes()), np.uint16).reshape(z["shape"])
+    return bytes(z["names"]).decode().split("\n"), unpacked(z["engines"], np.uint16).reshape(z["shape"])
 
 
 if __name__ == "__main__":

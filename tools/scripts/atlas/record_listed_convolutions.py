@@ -8,7 +8,6 @@ PyTorch asks cuDNN for all engines that may do a call, some dozens, and takes th
 these was taken (PyTorch asks once more, then) the call counts as failed. Of 4,096 calls that were recorded with all engines, too, all launched the same.
 """
 import ctypes
-import lzma
 import os
 import subprocess
 import sys
@@ -60,6 +59,7 @@ import numpy as np
 import record_convolutions
 from convolution_kinds import kernels_of
 from convolution_lists import KINDS, VARIANTS, calls_of
+from record_shapes import packed
 from sweep_convolutions import Session, words_of
 
 RUN = 2048  # calls
@@ -76,10 +76,6 @@ def runs(kinds=range(len(KINDS))):
             at = np.flatnonzero(calls_of(kind)[1])
             result += [(variant, kind, at[i:i + RUN]) for i in range(0, len(at), RUN)]
     return result
-
-
-def packed(x):
-    return np.frombuffer(lzma.compress(np.ascontiguousarray(x).tobytes(), preset=1), np.uint8)
 
 
 class Recorder:

@@ -82,6 +82,10 @@ def packed(x):
     return np.frombuffer(lzma.compress(np.ascontiguousarray(x).tobytes(), preset=1), np.uint8)
 
 
+def unpacked(x, kind):
+    return np.frombuffer(lzma.decompress(x.tobytes()), kind)
+
+
 def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
     import torch
     begin, leaves = time.time(), Leaves()
@@ -117,12 +121,11 @@ def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
 def load(file, leaves):
     """Of a file: numbers, kind, shapes' numbers, calls, what the trees say, ids, grids and the table of names."""
     z = np.load(file)
-    unpack = lambda name, kind: np.frombuffer(lzma.decompress(z[name].tobytes()), kind)
     mine = runs(z["kinds"].tolist())[int(z["process"])::int(z["processes"])][int(z["first"]):int(z["next"])]
-    keys = unpack("keys", np.uint8).tobytes().decode().split("\n")
-    ids = unpack("ids", np.uint32 if z["wide"] else np.uint16).astype(np.int64)
+    keys = unpacked(z["keys"], np.uint8).tobytes().decode().split("\n")
+    ids = unpacked(z["ids"], np.uint32 if z["wide"] else np.uint16).astype(np.int64)
     grids = np.zeros((len(ids), 3), np.int64)
-    grids[keep_grid(keys)[ids]] = unpack("kept", np.uint32).reshape(3, -1).T
+    grids[keep_grid(keys)[ids]] = unpacked(z["kept"], np.uint32).reshape(3, -1).T
     rows, done = [], 0
     for run in mine:
         at, calls, said = guessed(run, leaves)

@@ -87,7 +87,7 @@ std::optional<Segments> segments_of(const SegmentedKernel& kernel, const Convolu
   const std::int64_t most = at_once / clusters;
   if (most < 2) return Segments{};
 
-  // A kernel adds the sums of so many segments itself, unless they are short.
+  // Of more segments than a few, if each is so long, a second kernel adds the sums.
   constexpr std::int64_t few = 8, elements_of_segment = 1056, most_elements = 56 * 32;
   const std::int64_t long_ones = tiles.depth / divided_up(elements_of_segment, kernel.depth);
   if (long_ones > few && most > few) {

@@ -59,14 +59,10 @@ constexpr std::size_t slabs_of_box = 32, groups_of_variant = 5;
 // What was recorded: calls of no more than so many multiplications and elements.
 constexpr std::int64_t most_products = std::int64_t{1} << 32, most_elements = std::int64_t{1} << 23;
 
-constexpr std::size_t boxes_of(const Kind& kind) {
-  return (kind.pairs + slabs_of_box - 1) / slabs_of_box;
-}
-
 /// Boxes of a pass before those of a kind.
 constexpr std::size_t boxes_before(std::size_t kind) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < kind; ++i) count += boxes_of(kinds.at(i));
+  for (std::size_t i = 0; i < kind; ++i) count += box_count(kinds.at(i).pairs, slabs_of_box);
   return count;
 }
 
@@ -78,6 +74,7 @@ std::size_t place_of(const Values& values, const Value& value) {
                                             : values.size();
 }
 
+/// Of a listed call.
 bool was_recorded(const ConvolutionShape& x) {
   if (x.rows + 2 * x.padding < x.filter) return false;
   const std::int64_t side = output_side(x.rows, x), pixels = x.images * side * side;
@@ -86,21 +83,21 @@ bool was_recorded(const ConvolutionShape& x) {
          pixels * x.outputs <= most_elements;
 }
 
-/// A listed call's box, counted from the first one of its group, and its cell.
+/// Where a listed call stands: the first box of its kind, counted from that of its group.
 struct Place {
-  std::size_t box = 0;
+  std::size_t first_box = 0;
   Extent extent;
-  std::size_t cell = 0;
+  Cell cell;
 };
 
 std::optional<Place> place_of_call(const ConvolutionShape& x) {
   constexpr std::int64_t longest = 2048;
-  if (x.rows != x.columns || std::max({x.images, x.rows, x.channels, x.outputs}) > longest ||
-      !was_recorded(x))
+  if (x.rows != x.columns || std::max({x.images, x.rows, x.channels, x.outputs}) > longest)
     return std::nullopt;
   const std::pair channels(static_cast<std::int16_t>(x.channels),
                            static_cast<std::int16_t>(x.outputs));
   const std::size_t column = place_of(images, static_cast<std::int16_t>(x.images));
+  if (column == images.size()) return std::nullopt;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const Kind& kind = kinds.at(i);
     if (kind.filter != x.filter || kind.stride != x.stride || kind.padding != x.padding) continue;
@@ -108,13 +105,9 @@ std::optional<Place> place_of_call(const ConvolutionShape& x) {
         place_of(std::span(pairs_of_channels).subspan(kind.first_pair, kind.pairs), channels);
     const std::size_t row = place_of(std::span(sides).subspan(kind.first_side, kind.sides),
                                      static_cast<std::int16_t>(x.rows));
-    if (slab == kind.pairs || row == kind.sides || column == images.size()) continue;
-    const std::size_t first = slab / slabs_of_box * slabs_of_box;
-    Place place;
-    place.box = boxes_before(i) + slab / slabs_of_box;
-    place.extent = {std::min(slabs_of_box, kind.pairs - first), kind.sides, images.size()};
-    place.cell = ((slab - first) * kind.sides + row) * images.size() + column;
-    return place;
+    if (slab == kind.pairs || row == kind.sides) continue;
+    if (!was_recorded(x)) return std::nullopt;
+    return Place{boxes_before(i), {kind.pairs, kind.sides, images.size()}, {slab, row, column}};
   }
   return std::nullopt;
 }
@@ -157,12 +150,12 @@ std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, Convol
   if (shape.numbers == Numbers::f32) return std::nullopt;
   const std::optional<Place> place = place_of_call(shape);
   if (!place) return std::nullopt;
-  static const PackedBoxes packed(boxes, box_ends);
+  static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
   constexpr std::size_t boxes_of_group = boxes_before(kinds.size());
   static_assert(box_ends.size() == 6 * groups_of_variant * boxes_of_group + 1);
   const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
   const auto number = [&](std::size_t group) {
-    return packed.number((variant * groups_of_variant + group) * boxes_of_group + place->box,
+    return packed.number((variant * groups_of_variant + group) * boxes_of_group + place->first_box,
                          place->extent, place->cell);
   };
   const auto of_pass = static_cast<std::size_t>(pass);
