@@ -5,28 +5,17 @@
 #include <vector>
 
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 
 namespace guardbit::emulator::operators {
 
 /// A tensor of batch, channels and the elements of an image.
 struct ChannelLayout {
   std::int64_t batch = 1, channels = 1, image = 1;
-  /// channels of a pixel lie together
-  bool is_channels_last = false;
-  /// without gaps in one of the two orders
-  bool is_known = true;
 
   explicit ChannelLayout(const Tensor& tensor) {
     batch = tensor.shape[0];
     channels = tensor.rank() > 1 ? tensor.shape[1] : 1;
     for (std::size_t d = 2; d < tensor.shape.size(); ++d) image *= tensor.shape[d];
-    if (is_contiguous(tensor)) {
-      is_channels_last = tensor.rank() > 1 && tensor.stride[1] == 1;
-      return;
-    }
-    is_channels_last = tensor.rank() > 2 && tensor.stride[1] == 1;
-    is_known = is_channels_last && stride_of_result(tensor) == tensor.stride;
   }
   std::int64_t per_channel() const { return batch * image; }
   /// The elements of a channel: images of the batch one after another.

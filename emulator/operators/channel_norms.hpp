@@ -54,7 +54,5 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
                                                 const Tensor& weight);
-/// Do channels lie together?
-bool is_channels_last(const Tensor& input);
 
 }  // namespace guardbit::emulator::operators

@@ -8,6 +8,7 @@
 #include "emulator/operators/channel_layout.hpp"
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/reduction.hpp"
 #include "emulator/operators/trees.hpp"
 
@@ -135,14 +136,18 @@ float sum_through_type(const formats::Format& type, std::span<float> values) {
   return two_stages(values, 0.0F, [&](float a, float b) { return a + rounded_to(type, b); });
 }
 
-void require_known(const ChannelLayout& layout) {
-  if (!layout.is_known) throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
+/// Whether PyTorch takes its kernels for channels that lie together; throws UnknownShape where it
+/// leaves the moments to its reductions.
+bool are_channels_together(const Tensor& tensor) {
+  if (is_contiguous(tensor)) return tensor.rank() > 1 && tensor.stride[1] == 1;
+  if (is_contiguous_channels_last(tensor)) return true;
+  throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
 
-/// Does PyTorch take its kernels for channels that lie together?
-bool is_channels_last_without_gaps(const Tensor& tensor) {
-  const ChannelLayout layout(tensor);
-  return layout.is_channels_last && layout.is_known;
+/// The same for gradients, which ask in another way: one channel counts as channels together, too.
+bool is_for_channels_together(const Tensor& tensor) {
+  return is_contiguous_channels_last(tensor) ||
+         (is_contiguous(tensor) && tensor.rank() > 1 && tensor.stride[1] == 1);
 }
 
 float number_or(const std::vector<float>& numbers, std::size_t index, float absent) {
@@ -156,7 +161,7 @@ std::vector<float> numbers_or_none(const Tensor* tensor) {
 
 ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& arguments) {
   const ChannelLayout layout(input);
-  require_known(layout);
+  const bool is_together = arguments.is_training && are_channels_together(input);
   const NumberView numbers(input);
   const std::vector<float> weights = numbers_or_none(arguments.weight);
   const std::vector<float> biases = numbers_or_none(arguments.bias);
@@ -175,8 +180,8 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
     std::vector<float> channel = layout.channel(numbers, static_cast<std::int64_t>(c));
     float variance = 0;
     if (arguments.is_training) {
-      const Moments moments = layout.is_channels_last ? moments_of_pixels(shape, channel)
-                                                      : moments_of_images(layout, channel);
+      const Moments moments =
+          is_together ? moments_of_pixels(shape, channel) : moments_of_images(layout, channel);
       means[c] = moments.mean;
       variance = moments.squares / static_cast<float>(layout.per_channel());
       if (moves) {
@@ -195,11 +200,11 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
     layout.store(channel, static_cast<std::int64_t>(c), results);
   }
   const Dimensions of_channels = {layout.channels};
-  std::string plan = layout.is_channels_last ? "channels together, " : "images, ";
-  plan += !arguments.is_training    ? "running statistics"
-          : layout.is_channels_last ? std::to_string(shape.rows) + " threads and " +
-                                          std::to_string(shape.blocks) + " blocks a channel"
-                                    : "512 threads a channel, neighbours first";
+  std::string plan = is_together ? "channels together, " : "images, ";
+  plan += !arguments.is_training ? "running statistics"
+          : is_together          ? std::to_string(shape.rows) + " threads and " +
+                              std::to_string(shape.blocks) + " blocks a channel"
+                        : "512 threads a channel, neighbours first";
   ChannelNormResult all{tensor_of_numbers(input.type, input.shape, input.stride, results),
                         tensor_of_numbers(formats::fp32, of_channels, means),
                         tensor_of_numbers(formats::fp32, of_channels, reciprocals),
@@ -221,10 +226,10 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
                                   const std::vector<float>& reciprocals, const Tensor* weight,
                                   bool needs_input, Moment moment) {
   const ChannelLayout layout(input);
-  require_known(layout);
-  const bool is_together = layout.is_channels_last && is_channels_last_without_gaps(gradient);
+  const bool is_input_together = is_for_channels_together(input);
+  const bool is_together = is_input_together && is_for_channels_together(gradient);
   // Sums by a kernel of their own: by the same threads where they are known.
-  const bool is_apart = !is_together && (layout.is_channels_last || !needs_input);
+  const bool is_apart = !is_together && (is_input_together || !needs_input);
   if (is_apart && (needs_input || layout.image > static_cast<std::int64_t>(warp_lanes) ||
                    input.type != formats::fp32))
     throw UnknownShape{
@@ -303,7 +308,7 @@ ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, c
   if (arguments.running_mean == nullptr || arguments.running_variance == nullptr)
     throw UnknownShape{"the gradient with running statistics that are not there"};
   // A kernel of its own for the input's gradient takes what the forward call kept.
-  const bool is_apart = ChannelLayout(input).is_channels_last || !needs_sums;
+  const bool is_apart = is_for_channels_together(input) || !needs_sums;
   std::vector<float> means = numbers_of(*arguments.running_mean);
   std::vector<float> reciprocals = numbers_of(*arguments.running_variance);
   const auto epsilon = static_cast<float>(arguments.epsilon);

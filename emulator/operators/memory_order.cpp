@@ -20,6 +20,41 @@ bool has_no_gaps(const Tensor& tensor) {
   return true;
 }
 
+namespace {
+/// The dimensions of images or volumes from the fastest to the slowest where channels lie together;
+/// none of other tensors.
+std::vector<std::size_t> order_of_channels_last(const Tensor& tensor) {
+  if (tensor.rank() != 4 && tensor.rank() != 5) return {};
+  std::vector<std::size_t> order = {1};
+  for (std::size_t d = tensor.shape.size(); d-- > 2;) order.push_back(d);
+  order.push_back(0);
+  return order;
+}
+}  // namespace
+
+bool says_channels_last(const Tensor& tensor) {
+  const std::vector<std::size_t> order = order_of_channels_last(tensor);
+  if (order.empty() || tensor.stride[1] == 0) return false;
+  std::int64_t least = 0;
+  for (const std::size_t d : order) {
+    if (tensor.shape[d] == 0 || tensor.stride[d] < least || (d == 0 && least == tensor.stride[1]))
+      return false;
+    least = tensor.stride[d] * tensor.shape[d];
+  }
+  return true;
+}
+
+bool is_contiguous_channels_last(const Tensor& tensor) {
+  const std::vector<std::size_t> order = order_of_channels_last(tensor);
+  std::int64_t next = 1;
+  for (const std::size_t d : order) {
+    if (tensor.shape[d] == 1) continue;
+    if (tensor.stride[d] != next) return false;
+    next *= tensor.shape[d];
+  }
+  return !order.empty();
+}
+
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor) {
   if (is_contiguous(tensor) || !has_no_gaps(tensor)) return {};
   std::vector<std::int64_t> places(static_cast<std::size_t>(tensor.count()));

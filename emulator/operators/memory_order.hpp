@@ -11,6 +11,15 @@ namespace guardbit::emulator::operators {
 /// Do its elements fill their memory, in whatever order of the dimensions?
 bool has_no_gaps(const Tensor& tensor);
 
+/// Do the strides say that the channels of a pixel lie together, as PyTorch reads them
+/// (suggest_memory_format)? Of images (batch, channels, height, width) or volumes. Channels that
+/// are one repeated do not lie together, nor do sizes of one that leave it open.
+bool says_channels_last(const Tensor& tensor);
+
+/// Is it contiguous with the channels of a pixel together? So may be images of one pixel, or of one
+/// channel, that are contiguous the other way, too.
+bool is_contiguous_channels_last(const Tensor& tensor);
+
 /// For each element in row-major order its place in memory, counted from the lowest address, where
 /// the memory has no gaps but another order than row-major; else empty.
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor);

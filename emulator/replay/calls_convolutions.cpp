@@ -10,6 +10,7 @@
 #include "emulator/operators/layers/placed_gradient.hpp"
 #include "emulator/operators/layers/tiled_gradient.hpp"
 #include "emulator/operators/layers/transformed_gradient.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/replay/calls.hpp"
 #include "emulator/replay/convolution_captures.hpp"
 #include "emulator/replay/planned_product.hpp"
@@ -254,7 +255,7 @@ template <class Compute>
 ProductVerdict depthwise_verdict(const ConvolutionCall& x, const Tensor& recorded,
                                  const Context& context, const Compute& compute) {
   using operators::DepthwiseKernel;
-  const bool is_together = operators::is_channels_last(x.input);
+  const bool is_together = operators::says_channels_last(x.input);
   if (!context.has_results) {
     const Tensor own = compute(is_together ? DepthwiseKernel::cudnn : DepthwiseKernel::native);
     ProductVerdict verdict{Status::exact, "the depthwise kernel of that layout", true, 0};
@@ -279,7 +280,7 @@ ProductVerdict guessed_of_cudnn(ProductVerdict verdict, const ConvolutionCall& x
                                 const Tensor& recorded, const Context& context) {
   constexpr int unsure = 750;
   if (!context.has_results &&
-      (operators::is_channels_last(x.input) || recorded.type == formats::fp16))
+      (operators::says_channels_last(x.input) || recorded.type == formats::fp16))
     verdict.agree = std::min(verdict.agree, unsure);
   return verdict;
 }

@@ -5,6 +5,7 @@
 
 #include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/operators/channel_norms.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::replay {
@@ -151,7 +152,7 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
   UsualPlan result{plain, unit_of(leaf, data), leaf.agree};
   if (leaf.form == ConvolutionForm::innermost) result.plan += residue_text(leaf, channels);
   if (is_reduced(leaf)) {
-    const bool is_one_image = data.shape[0] == 1 && !operators::is_channels_last(x.input);
+    const bool is_one_image = data.shape[0] == 1 && !operators::says_channels_last(x.input);
     result.plan += runs_text(leaf, channels, !is_one_image, data);
   }
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
@@ -215,7 +216,7 @@ bool is_pointwise(const ConvolutionCall& x) {
 /// ones. PyTorch's own kernel, for images channel by channel, begins it with the bias; cuDNN's adds
 /// it afterwards. Of FP16 images channel by channel either is taken.
 std::optional<UsualPlan> depthwise_forward(const ConvolutionCall& x, const Tensor& output) {
-  const bool is_native = !operators::is_channels_last(x.input);
+  const bool is_native = !operators::says_channels_last(x.input);
   const bool is_plain = x.dilation[0] == 1 && x.dilation[1] == 1;
   const bool is_either = x.bias && is_native && output.type == formats::fp16;
   UsualPlan result{"", "simt/fma.fp32", is_plain && !is_either ? atlas::rule_agrees : unsure};
@@ -228,7 +229,7 @@ std::optional<UsualPlan> depthwise_forward(const ConvolutionCall& x, const Tenso
 std::optional<UsualPlan> other_forward(const ConvolutionCall& x, const Tensor& output,
                                        const Context& context) {
   constexpr std::int64_t least = 16, vector = 8;
-  const bool is_together = operators::is_channels_last(x.input);
+  const bool is_together = operators::says_channels_last(x.input);
   const bool is_strided = x.stride[0] != 1 || x.stride[1] != 1;
   const std::string ending = ending_of(x, output);
   if (!x.is_transposed && x.groups > 1 && x.groups == x.input.shape[1])
@@ -261,7 +262,7 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
   const bool is_apart = x.stride[0] == x.weight.shape[2] && x.stride[1] == x.weight.shape[3] &&
                         x.padding[0] == 0 && x.padding[1] == 0;
   if (x.is_transposed || x.groups != 1) return {};
-  if (operators::is_channels_last(x.input) || (is_pointwise(x) && !is_apart))
+  if (operators::says_channels_last(x.input) || (is_pointwise(x) && !is_apart))
     return gradient.type == formats::fp32
                ? std::nullopt
                : std::optional(UsualPlan{"", tensor_core(gradient) + stored_in(gradient)});
@@ -270,17 +271,6 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
     return UsualPlan{"", "simt/fma.fp32 split=32x1:round_robin:halves" + stored_in(gradient)};
   if (gradient.type == formats::fp32) return {};
   return UsualPlan{"", "simt/fma.fp32" + stored_in(gradient)};
-}
-
-/// As PyTorch reads strides. Channels that are one repeated do not lie together.
-bool says_channels_last(const Tensor& tensor) {
-  if (tensor.stride[1] == 0) return false;
-  std::int64_t least = 0;
-  for (const std::size_t d : {1u, 3u, 2u, 0u}) {
-    if (tensor.stride[d] < least || (d == 0 && least == tensor.stride[1])) return false;
-    least = tensor.stride[d] * std::max<std::int64_t>(1, tensor.shape[d]);
-  }
-  return true;
 }
 
 /// cuDNN is told at what multiple of bytes a tensor begins; those that were recorded begin at one
@@ -308,7 +298,8 @@ std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass
   shape.filter = x.weight.shape[2];
   shape.stride = x.stride[0];
   shape.padding = x.padding[0];
-  shape.channels_last = says_channels_last(x.input) || says_channels_last(x.weight);
+  shape.channels_last =
+      operators::says_channels_last(x.input) || operators::says_channels_last(x.weight);
   shape.numbers = numbers_of(x.input, context);
   shape.deterministic =
       context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);

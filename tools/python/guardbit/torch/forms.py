@@ -33,22 +33,41 @@ def _key_of(value: Any) -> Any:
 
 def _lies_together(tensor: Any) -> bool:
     """Would PyTorch take its channels to lie together? Not where sizes of one leave it open."""
-    if tensor.dim() != 4:
+    if tensor.dim() not in (4, 5):
         return False
     stride, least = tensor.stride(), 0
-    for d in (1, 3, 2, 0):
+    for d in (1, *range(tensor.dim() - 1, 1, -1), 0):
         if tensor.shape[d] == 0 or stride[d] < least or (d == 0 and least == stride[1]):
             return False
         least = stride[d] * max(tensor.shape[d], 1)
     return bool(stride[1] != 0)
 
 
+def _laid(form: Any, together: bool) -> Any:
+    """In rows, or with the channels of a pixel together."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d} if together else {}
+    return torch.empty(form.shape, dtype=form.dtype, device=_META, memory_format=formats.get(form.dim(), torch.contiguous_format))
+
+
 def _with_channels_together(form: Any) -> Any:
     if isinstance(form, (list, tuple)):
         return tuple(_with_channels_together(x) for x in form)
-    if not isinstance(form, torch.Tensor) or form.dim() != 4:
+    return _laid(form, True) if isinstance(form, torch.Tensor) and form.dim() == 4 else form
+
+
+_BATCH_NORMS = {torch.ops.aten.cudnn_batch_norm, torch.ops.aten.cudnn_batch_norm_backward, torch.ops.aten.native_batch_norm_backward}
+
+
+def _of_batch_norm(func: Any, form: Any, args: tuple[Any, ...]) -> Any:
+    """Of an image or volume: cuDNN's results lie as the input says. PyTorch's own gradient lies in rows, but where channels of both lie together."""
+    if form[0] is None:
         return form
-    return torch.empty(form.shape, dtype=form.dtype, device=_META, memory_format=torch.channels_last)
+    is_own = func.overloadpacket is torch.ops.aten.native_batch_norm_backward
+    given = args[:2] if is_own or func.overloadpacket is torch.ops.aten.cudnn_batch_norm_backward else args[:1]
+    if is_own and args[7] and _lies_together(args[1]):
+        return form
+    together = all(_lies_together(x) for x in given) if is_own else _lies_together(args[0])
+    return (_laid(form[0], together), *form[1:])
 
 
 def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,9 +86,11 @@ def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # The GPU keeps the norms in FP32.
         form = (form[0], form[1].float())
     first = {torch.ops.aten.convolution.default: 0, torch.ops.aten.convolution_backward.default: 1}.get(func)
-    if first is not None and any(_lies_together(x) for x in args[first:first + 2]):
+    if first is not None and any(_lies_together(x) for x in args[first:first + 2] if x.dim() == 4):
         # cuDNN's results lie as its operands do; meta tensors say so of the CPU's.
         form = _with_channels_together(form)
+    if form is not None and func.overloadpacket in _BATCH_NORMS:
+        form = _of_batch_norm(func, form, args)
     if key is not None and len(_known) < _most_known:
         _known[key] = form
     return form
