@@ -60,17 +60,6 @@ struct RunningMoments {
   float mean = 0, squares = 0, count = 0;
 };
 
-/// Blocks of so many pixels.
-struct PixelBlocks {
-  std::span<const float> numbers;
-  std::size_t in_block;
-
-  std::size_t count() const { return (numbers.size() + in_block - 1) / in_block; }
-  std::span<const float> block(std::size_t b) const {
-    return numbers.subspan(b * in_block, std::min(in_block, numbers.size() - b * in_block));
-  }
-};
-
 }  // namespace
 
 ChannelSums::ChannelSums(const Tensor& input, bool is_gradient) {
@@ -84,21 +73,26 @@ ChannelSums::ChannelSums(const Tensor& input, bool is_gradient) {
   }
   // A block has 16 columns of threads, or 4 for few channels; a thread has 4 channels where their
   // number allows. The names of cuDNN's kernels say so, and how many pixels a thread takes.
-  constexpr std::size_t few_channels = 4, most_blocks = 264;
+  constexpr std::size_t few_channels = 4;
   kernel_ = ChannelKernel::pixels;
   const auto channels = static_cast<std::size_t>(layout.channels);
   const std::size_t columns = channels < few_channels ? 4 : 16;
-  const std::size_t channels_of_block = columns * (channels % 4 == 0 ? 4 : 1);
   lanes_ = block_threads / columns;
   lanes_of_warp_ = warp_lanes / columns;
-  pixels_ = is_gradient ? 3 : input.type == formats::fp32 ? 2 : 5;
-  // As many blocks as are on the GPU at once keep all pixels; of more pixels a kernel reads some
-  // again, in an order that is not known.
-  const auto blocks_of = [](std::size_t all, std::size_t in_block) {
-    return (all + in_block - 1) / in_block;
-  };
-  if (blocks_of(per_channel, lanes_ * pixels_) * blocks_of(channels, channels_of_block) >
-      most_blocks)
+  in_registers_ = is_gradient ? 3 : input.type == formats::fp32 ? 2 : 5;
+  // As many blocks as are on the GPU at once keep all pixels: so many a thread in registers, and
+  // where that is not enough the rest in shared memory, as far as it was recorded. What is more is
+  // read again, in an order that is not known.
+  constexpr std::size_t most_blocks = 264;
+  const auto divided_up = [](std::size_t x, std::size_t by) { return (x + by - 1) / by; };
+  const std::size_t beside = divided_up(channels, columns * (channels % 4 == 0 ? 4 : 1));
+  const std::size_t of_thread =
+      std::max(in_registers_,
+               divided_up(per_channel, lanes_ * std::max<std::size_t>(1, most_blocks / beside)));
+  in_memory_ = of_thread - in_registers_;
+  blocks_ = divided_up(per_channel, lanes_ * of_thread);
+  const std::size_t most_in_memory = beside > 1 ? (is_gradient ? 0 : 1) : is_gradient ? 3 : 6;
+  if (in_memory_ > most_in_memory)
     throw UnknownShape{"cuDNN's batch_norm of more pixels than its blocks keep"};
 }
 
@@ -131,18 +125,30 @@ float ChannelSums::sum_over_blocks(std::span<const float> values) const {
   return lane_sum(lanes);
 }
 
+/// A block's pixels in order: those in registers, then those in shared memory, which begin where
+/// the last block's registers end.
+std::vector<std::size_t> ChannelSums::pixels_of_block(std::size_t block, std::size_t count) const {
+  std::vector<std::size_t> pixels;
+  const auto take = [&](std::size_t begin, std::size_t size) {
+    for (std::size_t i = begin; i < std::min(begin + size, count); ++i) pixels.push_back(i);
+  };
+  const std::size_t in_registers = lanes_ * in_registers_, in_memory = lanes_ * in_memory_;
+  take(block * in_registers, in_registers);
+  take(blocks_ * in_registers + block * in_memory, in_memory);
+  return pixels;
+}
+
 ChannelMoments ChannelSums::moments_of_pixels(std::span<const float> channel) const {
-  const PixelBlocks blocks{channel, lanes_ * pixels_};
   std::vector<float> firsts, seconds, counts;
-  for (std::size_t b = 0; b < blocks.count(); ++b) {
-    const auto own = blocks.block(b);
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    const std::vector<std::size_t> own = pixels_of_block(b, channel.size());
     std::vector<RunningMoments> lanes(lanes_);
     for (std::size_t i = 0; i < own.size(); ++i) {
       RunningMoments& lane = lanes[i % lanes_];
       lane.count += 1;
-      const float delta = own[i] - lane.mean;
+      const float x = channel[own[i]], delta = x - lane.mean;
       lane.mean = std::fma(delta, 1.0F / lane.count, lane.mean);
-      const float square = delta * (own[i] - lane.mean);
+      const float square = delta * (x - lane.mean);
       lane.squares += square;
     }
     std::vector<float> values(lanes_);
@@ -167,17 +173,16 @@ ChannelMoments ChannelSums::moments_of_pixels(std::span<const float> channel) co
 
 ChannelProducts ChannelSums::products_of_pixels(std::span<const float> gradient,
                                                 std::span<const float> channel, float mean) const {
-  const PixelBlocks blocks{gradient, lanes_ * pixels_};
   std::vector<float> sums, products;
-  for (std::size_t b = 0; b < blocks.count(); ++b) {
-    const auto own = blocks.block(b);
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    const std::vector<std::size_t> own = pixels_of_block(b, gradient.size());
     std::vector<float> first(lanes_), second(lanes_), seen(lanes_);
     for (std::size_t i = 0; i < own.size(); ++i) {
       const std::size_t p = i % lanes_;
       seen[p] += 1;
-      const float share = 1.0F / seen[p], x = channel[b * blocks.in_block + i] - mean;
-      first[p] = std::fma(own[i] - first[p], share, first[p]);
-      second[p] = std::fma(std::fma(own[i], x, -second[p]), share, second[p]);
+      const float share = 1.0F / seen[p], x = channel[own[i]] - mean, g = gradient[own[i]];
+      first[p] = std::fma(g - first[p], share, first[p]);
+      second[p] = std::fma(std::fma(g, x, -second[p]), share, second[p]);
     }
     for (std::size_t p = 0; p < lanes_; ++p) {
       first[p] *= seen[p];
@@ -240,8 +245,8 @@ ChannelProducts ChannelSums::products(std::span<const float> gradient,
 
 std::string ChannelSums::words() const {
   if (kernel_ == ChannelKernel::pixels)
-    return "blocks of " + std::to_string(lanes_) + " lanes with " + std::to_string(pixels_) +
-           " pixels each";
+    return "blocks of " + std::to_string(lanes_) + " lanes with " +
+           std::to_string(in_registers_ + in_memory_) + " pixels each";
   if (kernel_ == ChannelKernel::images)
     return "512 threads a channel, " + std::to_string(threads_of_image(image_)) + " to an image";
   return vector_ == 1 ? "512 threads a channel" : "512 threads a channel, elements in pairs";

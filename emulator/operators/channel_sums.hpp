@@ -50,12 +50,13 @@ class ChannelSums {
   ChannelKernel kernel_ = ChannelKernel::kept;
   std::size_t image_ = 1;
   std::size_t vector_ = 1;
-  /// of pixels: lanes of a block, those of a warp, and how many pixels each takes
-  std::size_t lanes_ = 0, lanes_of_warp_ = 0, pixels_ = 0;
+  /// of pixels: blocks, lanes of a block, those of a warp, and how many pixels each keeps where
+  std::size_t blocks_ = 0, lanes_ = 0, lanes_of_warp_ = 0, in_registers_ = 0, in_memory_ = 0;
 
   std::size_t thread_of_image(std::size_t i) const;
   float lane_sum(std::span<const float> lanes) const;
   float sum_over_blocks(std::span<const float> values) const;
+  std::vector<std::size_t> pixels_of_block(std::size_t block, std::size_t count) const;
   ChannelMoments moments_of_pixels(std::span<const float> channel) const;
   ChannelProducts products_of_pixels(std::span<const float> gradient,
                                      std::span<const float> channel, float mean) const;

@@ -25,7 +25,7 @@ RECORDED = {
     "lstm_fp32": "rnn_language.py LSTM fp32", "lstm_fp16": "rnn_language.py LSTM fp16", "lstm_bf16": "rnn_language.py LSTM bf16",
     "gru_fp32": "rnn_language.py GRU fp32", "recommender_fp32": "recommender.py fp32", "encoder_fp32": "encoder.py fp32",
     "encoder_fp16": "encoder.py fp16", "encoder_bf16": "encoder.py bf16", "policy": "policy.py", "formulas": "formulas.py", "sums_with_products": "sums_with_products.py",
-    "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
+    "batch_norms": "batch_norms.py", "unet_bf16": "unet.py bf16", "unet_fp16": "unet.py fp16",
     "qwen3_0.6b": "qwen3.py 0.6B", "qwen3_4b": "qwen3.py 4B",
 }
 # Of these a product or a convolution is a guess, unless their book has its plan.

@@ -78,11 +78,14 @@ ProductCall call_of(const StridedCall& strided, std::string_view where) {
   call.b_transposed = b.transposed;
   call.a_leading = a.leading;
   call.b_leading = b.leading;
-  const auto is_whole = [&](const std::vector<std::int64_t>& stride, std::int64_t elements) {
-    return call.batch == 1 || stride.size() < 3 || stride[0] == elements;
+  const auto step_of = [&](const std::vector<std::int64_t>& stride, std::int64_t elements) {
+    return call.batch == 1 || stride.size() < 3 ? elements : stride[0];
   };
+  const std::int64_t of_a = call.m * call.k, of_b = call.k * call.n;
+  const std::int64_t a_step = step_of(strided.a_stride, of_a);
+  const std::int64_t b_step = step_of(strided.b_stride, of_b);
   call.whole_batches =
-      is_whole(strided.a_stride, call.m * call.k) && is_whole(strided.b_stride, call.k * call.n);
+      (a_step == of_a && (b_step == of_b || b_step == 0)) || (a_step == 0 && b_step == of_b);
   return call;
 }
 

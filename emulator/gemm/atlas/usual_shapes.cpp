@@ -16,7 +16,7 @@ namespace {
 
 // By tools/scripts/atlas/fit_shapes.py from what record_shapes.py recorded.
 
-/// The sizes of all lists, one list after the other, each ascending.
+/// The sizes of all lists, one list after the other.
 constexpr auto sizes = std::to_array<std::int32_t>({
 #include "emulator/gemm/atlas/usual_shapes.inc"
 });
@@ -76,26 +76,36 @@ bool has_no_gaps(const ProductCall& call) {
          call.leading_of_b() == (call.b_transposed ? call.k : call.n);
 }
 
-/// Of a usual shape what the boxes say; nothing: it is none.
-std::optional<std::uint16_t> number_of(const ProductCall& call) {
-  const auto* const kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& x) {
-    return x.numbers == static_cast<int>(call.numbers) && x.op == static_cast<int>(call.op) &&
-           (x.a_transposed != 0) == call.a_transposed && (x.b_transposed != 0) == call.b_transposed;
-  });
-  if (kind == kinds.end() || call.k == 1 || !has_no_gaps(call)) return std::nullopt;
+/// The place of each size of a call in a kind's lists; nothing: one is not of them.
+std::optional<std::array<std::size_t, 4>> place_in(const Kind& kind, const ProductCall& call) {
   const std::array<std::int64_t, 4> size = {call.batch, call.m, call.n, call.k};
   std::array<std::size_t, 4> place{};
   for (std::size_t axis = 0; axis < size.size(); ++axis) {
-    const std::span<const std::int32_t> values = list(kind->lists.at(axis));
-    const auto at = std::lower_bound(values.begin(), values.end(), size.at(axis));
-    if (at == values.end() || *at != size.at(axis)) return std::nullopt;
+    const std::span<const std::int32_t> values = list(kind.lists.at(axis));
+    const auto at = std::find(values.begin(), values.end(), size.at(axis));
+    if (at == values.end()) return std::nullopt;
     place.at(axis) = static_cast<std::size_t>(at - values.begin());
   }
-  const auto along = [&](std::size_t i) { return place.at(kind->order.at(i)); };
-  const std::size_t row = along(1) * sizes_of_list.at(kind->lists.at(kind->order[2])) + along(2);
-  static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
-  return packed.number(first_box(static_cast<std::size_t>(kind - kinds.begin())), extent_of(*kind),
-                       {along(0), row, along(3)});
+  return place;
+}
+
+/// Of a usual shape what the boxes of the first kind that has it say; nothing: none has.
+std::optional<std::uint16_t> number_of(const ProductCall& call) {
+  if (call.k == 1 || !has_no_gaps(call)) return std::nullopt;
+  for (std::size_t number = 0; number < kinds.size(); ++number) {
+    const Kind& kind = kinds.at(number);
+    if (kind.numbers != static_cast<int>(call.numbers) || kind.op != static_cast<int>(call.op) ||
+        (kind.a_transposed != 0) != call.a_transposed ||
+        (kind.b_transposed != 0) != call.b_transposed)
+      continue;
+    const std::optional<std::array<std::size_t, 4>> place = place_in(kind, call);
+    if (!place) continue;
+    const auto along = [&](std::size_t i) { return place->at(kind.order.at(i)); };
+    const std::size_t row = along(1) * sizes_of_list.at(kind.lists.at(kind.order[2])) + along(2);
+    static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
+    return packed.number(first_box(number), extent_of(kind), {along(0), row, along(3)});
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST_CASE("a call of a usual shape has the plan that was recorded of it") {
 TEST_CASE("a call beside the usual shapes, or with gaps, was not recorded") {
   ProductCall call{Operator::mm, Numbers::f32, 512, 512, 384, 1, false, true, 384, 384};
   CHECK(recorded_leaf(call, leaf_of(call)));
-  call.n = 513;
+  call.n = 1031;
   CHECK(!recorded_leaf(call, leaf_of(call)));
   call.n = 512;
   call.a_leading = 385;

@@ -93,6 +93,8 @@ def read(file, leaves):
     rows, all_keys = load(file, leaves)
     told = {}
     for (numbers, kind, *_), at, calls, said, ids, grids in rows:
+        if not len(calls):
+            continue
         one_layout, calls = has_one_layout(calls), calls.astype(np.int64)
         used, ids = np.unique(ids, return_inverse=True)
         keys = [all_keys[i] for i in used]

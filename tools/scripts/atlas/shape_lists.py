@@ -1,4 +1,6 @@
 """The shapes of products that programs usually have, all of which are recorded one by one: layers by tokens, and attention."""
+import math
+
 import numpy as np
 
 # Features of a layer, in and out.
@@ -38,10 +40,32 @@ POSITIONS = [*range(1, 41), 48, 49, 50, 60, 63, 64, 65, 77, 80, 96, 100, 120, 12
 COMMON_POSITIONS = [x for x in POSITIONS if x > 40 or x in (8, 10, 12, 16, 17, 20, 24, 30, 32, 36, 40)]
 COMMON_HEAD_FEATURES = [8, 16, 20, 24, 32, 40, 48, 64, 72, 80, 96, 128]
 HEAD_FEATURES = [4, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 96, 128]
-LISTS = (TOKENS, FEATURES, [1], HEADS, POSITIONS, HEAD_FEATURES, COMMON_TOKENS, COMMON_FEATURES, COMMON_HEADS, COMMON_POSITIONS, COMMON_HEAD_FEATURES)
-ALL_TOKENS, ALL_FEATURES, NONE, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, *OF_COMMON = range(len(LISTS))
+# Every small number of rows, or of features such as a vocabulary's; layers beside the latter, and rows; features of flattened pictures.
+SMALL_TOKENS = sorted(set(range(2, 1025)) - set(COMMON_TOKENS))
+# In the order of what they divide by, as plans do.
+SMALL_FEATURES = sorted(set(range(2, 1025)) - set(COMMON_FEATURES), key=lambda x: (math.gcd(x, 8), x))
+MIDDLE_FEATURES = [2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 27, 32, 40, 48, 50, 64, 65, 72, 80, 84, 96, 100, 112, 120, 128, 144, 150, 160, 180, 192, 200, 224,
+                   240, 256, 288, 300, 320, 336, 344, 360, 384, 400, 448, 480, 500, 512, 576, 600, 640, 672, 720, 768, 800, 896, 960, 1000, 1024, 1152,
+                   1280, 1344, 1408, 1536, 1600, 1792, 1920, 2048, 2304, 2560, 3072, 4096]
+LAYERS = [16, 32, 48, 64, 96, 100, 128, 160, 192, 200, 256, 320, 384, 512, 768, 1024]
+ROWS = [x for x in COMMON_TOKENS if x <= 4096 and (x <= 16 or x % 4 == 0 and (x <= 128 or x % 16 == 0))]
+FLAT_FEATURES = [x for x in (4225, 4320, 4500, 4608, 4704, 4732, 4800, 4840, 5000, 5120, 5184, 5292, 5400, 5408, 5632, 5760, 5776, 6000, 6144, 6272, 6400, 6760, 6912,
+                             7168, 7200, 7680, 7744, 7840, 8000, 8100, 8192, 8464, 8712, 9216, 9248, 9600, 10000, 10240, 10368, 10816, 10976, 11552, 12288, 12544,
+                             12800, 12996, 13456, 13824, 14400, 15376, 15488, 15680, 16000, 16384, 16928, 17424, 18432, 18496, 18816, 19200, 19600, 20736, 21632,
+                             23040, 24576, 25088, 25600, 26912, 28224, 28800, 30752, 30976, 32768, 36864, 40000, 43264, 44944, 46656, 50176, 53824, 57600, 65536,
+                             86528)] + [x for x in (196, 256, 400, 484, 576, 784, 800, 882, 972, 1024, 1176, 1250, 1296, 1350, 1568, 1764, 2028, 2048, 2450, 2500,
+                                                           2700, 2704, 2916, 3042, 3136, 3380, 3388, 3600, 3872, 3920, 4000, 4056) if x not in COMMON_FEATURES]
+FLAT_FEATURES = sorted(FLAT_FEATURES)
+HEADS_OF_FLAT = [2, 3, 5, 8, 10, 16, 20, 32, 40, 50, 64, 84, 100, 120, 128, 200, 256, 300, 384, 400, 500, 512, 1000, 1024, 2048, 4096]
+# More rows than that, by twos and fours.
+MORE_TOKENS = sorted({*range(1026, 2049, 2), *range(2052, 4097, 4)} - set(COMMON_TOKENS))
+LISTS = (TOKENS, FEATURES, [1], HEADS, POSITIONS, HEAD_FEATURES, COMMON_TOKENS, COMMON_FEATURES, COMMON_HEADS, COMMON_POSITIONS, COMMON_HEAD_FEATURES,
+         SMALL_TOKENS, MIDDLE_FEATURES, SMALL_FEATURES, LAYERS, ROWS, FLAT_FEATURES, HEADS_OF_FLAT, MORE_TOKENS)
+ALL_TOKENS, ALL_FEATURES, NONE, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, *OF_COMMON = range(11)
 COMMON = dict(zip((ALL_TOKENS, ALL_FEATURES, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES), OF_COMMON))
+EVERY_TOKENS, BESIDE_TOKENS, EVERY_FEATURES, SOME_LAYERS, SOME_ROWS, FLAT, HEADS_OF_IT, TOKENS_BY_TWO = range(11, len(LISTS))
 
+LINEAR = ((1, 0, 1), (0, 0, 1), (0, 0, 0), (0, 1, 0))
 # Operator (of record_dispatch.OPS), A transposed, B transposed, the lists of batch, M, N and K.
 KINDS = (
     (1, 0, 1, NONE, ALL_TOKENS, ALL_FEATURES, ALL_FEATURES),  # a linear layer with a bias
@@ -52,9 +76,27 @@ KINDS = (
     (2, 0, 0, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, ALL_POSITIONS),  # what they weight
     (2, 1, 0, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, ALL_POSITIONS),  # gradients of keys and values
     (1, 0, 0, NONE, ALL_TOKENS, ALL_FEATURES, ALL_FEATURES),  # a linear layer with a bias whose weights are kept the other way round
+    *((op, ta, tb, NONE, *((BESIDE_TOKENS, BESIDE_TOKENS, EVERY_TOKENS) if ta else (EVERY_TOKENS, BESIDE_TOKENS, BESIDE_TOKENS))) for op, ta, tb in LINEAR),
+    *((op, ta, tb, NONE, *((EVERY_FEATURES, SOME_LAYERS, SOME_ROWS) if ta else (SOME_ROWS, EVERY_FEATURES, SOME_LAYERS))) for op, ta, tb in LINEAR if tb or ta),
+    *((op, ta, tb, NONE, *((SOME_LAYERS, EVERY_FEATURES, SOME_ROWS) if ta else (SOME_ROWS, SOME_LAYERS, EVERY_FEATURES))) for op, ta, tb in LINEAR),
+    *((op, ta, tb, NONE, *((HEADS_OF_IT, FLAT, SOME_ROWS) if ta else (SOME_ROWS, HEADS_OF_IT, FLAT))) for op, ta, tb in LINEAR if tb or ta),
+    *((op, ta, tb, NONE, *((FLAT, HEADS_OF_IT, SOME_ROWS) if ta else (SOME_ROWS, FLAT, HEADS_OF_IT))) for op, ta, tb in LINEAR),
+    *((op, ta, tb, NONE, *((BESIDE_TOKENS, BESIDE_TOKENS, TOKENS_BY_TWO) if ta else (TOKENS_BY_TWO, BESIDE_TOKENS, BESIDE_TOKENS))) for op, ta, tb in LINEAR),
 )
-# Axes of batch, M, N and K from the slowest on: tokens, or the heads of all sequences, run fastest.
-ORDERS = [(1, 2, 3, 0) if op == 2 else (1, 0, 2, 3) if ta else (3, 0, 2, 1) for op, ta, *_ in KINDS]
+
+
+def order_of(op, ta, tb, batch, m, n, k):
+    """Axes of batch (0), M, N and K from the slowest on: tokens, or the heads of all sequences, run fastest; every number of features after the layers beside."""
+    if op == 2:
+        return (1, 2, 3, 0)
+    rows = 3 if ta else 1
+    rest = [1, 2] if ta else [3, 2]
+    if SOME_LAYERS in (m, n, k):
+        rest = sorted(rest, key=lambda axis: (m, n, k)[axis - 1] != SOME_LAYERS)
+    return (rest[0], 0, rest[1], rows)
+
+
+ORDERS = [order_of(*kind) for kind in KINDS]
 NUMBERS = (3, 2, 1, 0)  # of record_dispatch.DTYPES: what programs have most first
 
 
@@ -94,7 +136,7 @@ def by_size(kind, shapes):
 def in_table(kind, numbers, shapes):
     """Of what a kind's shapes, numbered as calls_of has them, say: that of the shapes in the atlas, along batch, M, N and K."""
     lists = KINDS[kind][3:]
-    at = [np.searchsorted(LISTS[i], LISTS[some]) for i, some in zip(lists, lists_of(kind, numbers))]
+    at = [np.arange(len(LISTS[i])) if some == i else np.searchsorted(LISTS[i], LISTS[some]) for i, some in zip(lists, lists_of(kind, numbers))]
     return by_size(kind, shapes)[np.ix_(*at)]
 
 

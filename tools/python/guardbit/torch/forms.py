@@ -59,15 +59,12 @@ _BATCH_NORMS = {torch.ops.aten.cudnn_batch_norm, torch.ops.aten.cudnn_batch_norm
 
 
 def _of_batch_norm(func: Any, form: Any, args: tuple[Any, ...]) -> Any:
-    """Of an image or volume: cuDNN's results lie as the input says. PyTorch's own gradient lies in rows, but where channels of both lie together."""
+    """Of an image or volume: cuDNN's results lie as the input says. PyTorch's own gradient lies in rows, but in training where channels lie together."""
     if form[0] is None:
         return form
-    is_own = func.overloadpacket is torch.ops.aten.native_batch_norm_backward
-    given = args[:2] if is_own or func.overloadpacket is torch.ops.aten.cudnn_batch_norm_backward else args[:1]
-    if is_own and args[7] and _lies_together(args[1]):
-        return form
-    together = all(_lies_together(x) for x in given) if is_own else _lies_together(args[0])
-    return (_laid(form[0], together), *form[1:])
+    if func.overloadpacket is not torch.ops.aten.native_batch_norm_backward:
+        return (_laid(form[0], _lies_together(args[0])), *form[1:])
+    return form if args[7] and _lies_together(args[1]) else (_laid(form[0], False), *form[1:])
 
 
 def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
