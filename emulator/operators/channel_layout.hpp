@@ -2,11 +2,17 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "emulator/operators/number_view.hpp"
 
 namespace guardbit::emulator::operators {
+
+inline void require_shape_of_input(const Tensor& gradient, const Tensor& input) {
+  if (gradient.shape != input.shape)
+    throw UnknownShape{"a gradient of another shape than the input's"};
+}
 
 /// A tensor of batch, channels and the elements of an image.
 struct ChannelLayout {
@@ -16,6 +22,13 @@ struct ChannelLayout {
     batch = tensor.shape[0];
     channels = tensor.rank() > 1 ? tensor.shape[1] : 1;
     for (std::size_t d = 2; d < tensor.shape.size(); ++d) image *= tensor.shape[d];
+  }
+  /// The numbers of a tensor with one for each channel; none of one that is not there.
+  std::vector<float> of_channels(const Tensor* tensor) const {
+    if (tensor != nullptr && tensor->count() != channels)
+      throw UnknownShape{std::to_string(tensor->count()) + " numbers for " +
+                         std::to_string(channels) + " channels"};
+    return numbers_or_none(tensor);
   }
   std::int64_t per_channel() const { return batch * image; }
   /// The elements of a channel: images of the batch one after another.

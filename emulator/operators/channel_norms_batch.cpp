@@ -136,25 +136,26 @@ float sum_through_type(const formats::Format& type, std::span<float> values) {
   return two_stages(values, 0.0F, [&](float a, float b) { return a + rounded_to(type, b); });
 }
 
+/// Rows of channels: vectors, or images of one pixel.
+bool is_in_rows_of_channels(const Tensor& tensor) {
+  return is_contiguous(tensor) && tensor.rank() > 1 && tensor.stride[1] == 1;
+}
+
 /// Whether PyTorch takes its kernels for channels that lie together; throws UnknownShape where it
 /// leaves the moments to its reductions.
 bool are_channels_together(const Tensor& tensor) {
-  if (is_contiguous(tensor)) return tensor.rank() > 1 && tensor.stride[1] == 1;
+  if (is_contiguous(tensor)) return is_in_rows_of_channels(tensor);
   if (is_contiguous_channels_last(tensor)) return true;
   throw UnknownShape{"batch_norm of a tensor with gaps or another order"};
 }
 
 /// The same for gradients, which ask in another way: one channel counts as channels together, too.
 bool is_for_channels_together(const Tensor& tensor) {
-  return is_contiguous_channels_last(tensor) ||
-         (is_contiguous(tensor) && tensor.rank() > 1 && tensor.stride[1] == 1);
+  return is_contiguous_channels_last(tensor) || is_in_rows_of_channels(tensor);
 }
 
 float number_or(const std::vector<float>& numbers, std::size_t index, float absent) {
   return numbers.empty() ? absent : numbers[index];
-}
-std::vector<float> numbers_or_none(const Tensor* tensor) {
-  return tensor == nullptr ? std::vector<float>{} : numbers_of(*tensor);
 }
 
 }  // namespace
@@ -163,10 +164,10 @@ ChannelNormResult batch_norm(const Tensor& input, const BatchNormArguments& argu
   const ChannelLayout layout(input);
   const bool is_together = arguments.is_training && are_channels_together(input);
   const NumberView numbers(input);
-  const std::vector<float> weights = numbers_or_none(arguments.weight);
-  const std::vector<float> biases = numbers_or_none(arguments.bias);
-  const std::vector<float> old_means = numbers_or_none(arguments.running_mean);
-  const std::vector<float> old_variances = numbers_or_none(arguments.running_variance);
+  const std::vector<float> weights = layout.of_channels(arguments.weight);
+  const std::vector<float> biases = layout.of_channels(arguments.bias);
+  const std::vector<float> old_means = layout.of_channels(arguments.running_mean);
+  const std::vector<float> old_variances = layout.of_channels(arguments.running_variance);
   const auto channels = static_cast<std::size_t>(layout.channels);
   const auto epsilon = static_cast<float>(arguments.epsilon);
   const PixelShape shape(layout);
@@ -225,6 +226,7 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
                                   const std::vector<float>& means,
                                   const std::vector<float>& reciprocals, const Tensor* weight,
                                   bool needs_input, Moment moment) {
+  require_shape_of_input(gradient, input);
   const ChannelLayout layout(input);
   const bool is_input_together = is_for_channels_together(input);
   const bool is_together = is_input_together && is_for_channels_together(gradient);
@@ -236,7 +238,7 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
         "batch_norm's gradient in another order than its input, or without the "
         "input's gradient"};
   const NumberView gradients(gradient), numbers(input);
-  const std::vector<float> weights = numbers_or_none(weight);
+  const std::vector<float> weights = layout.of_channels(weight);
   const auto channels = static_cast<std::size_t>(layout.channels);
   const PixelShape shape(layout);
   const float share = 1.0F / static_cast<float>(layout.per_channel());
@@ -297,8 +299,9 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
 ChannelNormGradients batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                           const Tensor& mean, const Tensor& reciprocal,
                                           const Tensor* weight, bool needs_input) {
-  return gradients_by(gradient, input, numbers_of(mean), numbers_of(reciprocal), weight,
-                      needs_input, Moment::of_input);
+  const ChannelLayout layout(input);
+  return gradients_by(gradient, input, layout.of_channels(&mean), layout.of_channels(&reciprocal),
+                      weight, needs_input, Moment::of_input);
 }
 
 ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, const Tensor& input,
@@ -309,16 +312,17 @@ ChannelNormGradients batch_norm_gradients_in_inference(const Tensor& gradient, c
     throw UnknownShape{"the gradient with running statistics that are not there"};
   // A kernel of its own for the input's gradient takes what the forward call kept.
   const bool is_apart = is_for_channels_together(input) || !needs_sums;
-  std::vector<float> means = numbers_of(*arguments.running_mean);
-  std::vector<float> reciprocals = numbers_of(*arguments.running_variance);
+  const ChannelLayout layout(input);
+  std::vector<float> means = layout.of_channels(arguments.running_mean);
+  std::vector<float> reciprocals = layout.of_channels(arguments.running_variance);
   const auto epsilon = static_cast<float>(arguments.epsilon);
   for (float& x : reciprocals)
     x = is_apart ? reciprocal_root_of(x + epsilon) : 1.0F / std::sqrt(x + epsilon);
   const auto is_kept = [](const Tensor* tensor) {
     return tensor != nullptr && tensor->count() > 0;
   };
-  if (is_apart && is_kept(mean)) means = numbers_of(*mean);
-  if (is_apart && is_kept(reciprocal)) reciprocals = numbers_of(*reciprocal);
+  if (is_apart && is_kept(mean)) means = layout.of_channels(mean);
+  if (is_apart && is_kept(reciprocal)) reciprocals = layout.of_channels(reciprocal);
   return gradients_by(gradient, input, means, reciprocals, arguments.weight, true,
                       is_apart ? Moment::known : Moment::known_beside_sums);
 }

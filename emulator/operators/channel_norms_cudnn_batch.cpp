@@ -1,11 +1,8 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "emulator/functions/numbers/host_number.hpp"
-#include "emulator/functions/unit/special_function_forms.hpp"
 #include "emulator/operators/channel_layout.hpp"
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/channel_sums.hpp"
@@ -22,7 +19,7 @@ struct ChannelNumbers {
   float weight = 1, bias = 0;
 };
 
-/// By the moments of this batch. `share`: the reciprocal of the count.
+/// By the moments of this batch.
 void normalise(ChannelNumbers& channel, ChannelKernel kernel, const ChannelMoments& moments,
                float root) {
   const float scale = channel.weight * root, mean = moments.mean;
@@ -70,7 +67,7 @@ struct RunningStatistics {
     const auto count = static_cast<double>(layout.per_channel());
     share = static_cast<float>(1 / count);
     share_but_one = kernel == ChannelKernel::images
-                        ? mufu::rcp_approx(HostNumber(static_cast<float>(count - 1))).number()
+                        ? approximate_reciprocal_of(static_cast<float>(count - 1))
                         : static_cast<float>(1 / (count - 1));
     correction = static_cast<float>(count / (count - 1));
   }
@@ -123,32 +120,19 @@ void turn_gradient(std::span<float> own, std::span<const float> channel, const C
 
 /// Strides of results: of the two orders the one that the input's strides say.
 Dimensions stride_of(const Tensor& input) {
-  Dimensions stride(input.shape.size());
-  std::int64_t next = 1;
-  const auto place = [&](std::size_t d) {
-    stride[d] = next;
-    next *= std::max<std::int64_t>(1, input.shape[d]);
-  };
-  const bool is_last = says_channels_last(input);
-  if (is_last) place(1);
-  for (std::size_t d = input.shape.size(); d-- > 1;) {
-    if (!is_last || d != 1) place(d);
-  }
-  place(0);
-  return stride;
-}
-
-std::vector<float> numbers_or_none(const Tensor* tensor) {
-  return tensor == nullptr ? std::vector<float>{} : numbers_of(*tensor);
+  return says_channels_last(input) ? channels_last_stride(input.shape)
+                                   : contiguous_stride(input.shape);
 }
 
 ChannelNormResult cudnn_inference(const Tensor& input, const BatchNormArguments& arguments) {
+  if (arguments.running_mean == nullptr || arguments.running_variance == nullptr)
+    throw UnknownShape{"batch_norm in inference without running statistics"};
   const ChannelLayout layout(input);
   const NumberView numbers(input);
-  const std::vector<float> weights = numbers_of(*arguments.weight);
-  const std::vector<float> biases = numbers_of(*arguments.bias);
-  const std::vector<float> means = numbers_or_none(arguments.running_mean);
-  const std::vector<float> variances = numbers_or_none(arguments.running_variance);
+  const std::vector<float> weights = layout.of_channels(arguments.weight);
+  const std::vector<float> biases = layout.of_channels(arguments.bias);
+  const std::vector<float> means = layout.of_channels(arguments.running_mean);
+  const std::vector<float> variances = layout.of_channels(arguments.running_variance);
   const bool is_together = is_together_in_inference(input);
   const auto epsilon = static_cast<float>(arguments.epsilon);
   std::vector<float> results(numbers.size());
@@ -171,10 +155,10 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
   const ChannelLayout layout(input);
   const ChannelSums sums(input, false);
   const NumberView numbers(input);
-  const std::vector<float> weights = numbers_of(*arguments.weight);
-  const std::vector<float> biases = numbers_of(*arguments.bias);
-  const std::vector<float> old_means = numbers_or_none(arguments.running_mean);
-  const std::vector<float> old_variances = numbers_or_none(arguments.running_variance);
+  const std::vector<float> weights = layout.of_channels(arguments.weight);
+  const std::vector<float> biases = layout.of_channels(arguments.bias);
+  const std::vector<float> old_means = layout.of_channels(arguments.running_mean);
+  const std::vector<float> old_variances = layout.of_channels(arguments.running_variance);
   const bool moves = !old_means.empty() && !old_variances.empty();
   const RunningStatistics running(layout, arguments.momentum, sums.kernel());
   const auto epsilon = static_cast<float>(arguments.epsilon);
@@ -212,11 +196,13 @@ ChannelNormResult cudnn_batch_norm(const Tensor& input, const BatchNormArguments
 ChannelNormGradients cudnn_batch_norm_gradients(const Tensor& gradient, const Tensor& input,
                                                 const Tensor& mean, const Tensor& reciprocal,
                                                 const Tensor& weight) {
+  require_shape_of_input(gradient, input);
   const ChannelLayout layout(input);
   const ChannelSums sums(input, true);
   const NumberView gradients(gradient), numbers(input);
-  const std::vector<float> means = numbers_of(mean), reciprocals = numbers_of(reciprocal);
-  const std::vector<float> weights = numbers_of(weight);
+  const std::vector<float> means = layout.of_channels(&mean);
+  const std::vector<float> reciprocals = layout.of_channels(&reciprocal);
+  const std::vector<float> weights = layout.of_channels(&weight);
   const auto channels = static_cast<std::size_t>(layout.channels);
   std::vector<float> results(numbers.size()), of_weight(channels), of_bias(channels);
   for (std::size_t c = 0; c < channels; ++c) {

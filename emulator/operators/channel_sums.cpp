@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "emulator/functions/numbers/host_number.hpp"
-#include "emulator/functions/unit/special_function_forms.hpp"
+#include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/trees.hpp"
 
@@ -213,7 +212,7 @@ ChannelMoments ChannelSums::moments(std::span<const float> channel) const {
     RunningMoments& own = threads[thread_of_image(i)];
     own.count += 1;
     const float delta = channel[i] - own.mean;
-    const float reciprocal = mufu::rcp_approx(HostNumber(own.count)).number();
+    const float reciprocal = approximate_reciprocal_of(own.count);
     own.mean = std::fma(delta, reciprocal, own.mean);
     own.squares = std::fma(delta, channel[i] - own.mean, own.squares);
   }

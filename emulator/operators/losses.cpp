@@ -63,8 +63,7 @@ std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& t
 std::vector<float> logit_losses(const ElementLoss& loss, const NumberView& inputs,
                                 const NumberView& targets, const InType& in_type) {
   std::vector<float> all(inputs.size());
-  const std::vector<float> positives =
-      loss.positive_weight == nullptr ? std::vector<float>{} : numbers_of(*loss.positive_weight);
+  const std::vector<float> positives = numbers_or_none(loss.positive_weight);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float x = inputs[i], t = targets[i];
     const float rest = cuda_math::log1pf(HostNumber(exp_of(-std::fabs(x)))).number();
@@ -187,7 +186,7 @@ NegativeLogLikelihood negative_log_likelihood(const Tensor& input, const Tensor&
                                               std::int64_t ignored) {
   const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
   const NumberView numbers(input);
-  const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
+  const std::vector<float> weights = numbers_or_none(weight);
   const auto choices = static_cast<std::size_t>(input.shape.back());
   const auto weight_of = [&](std::size_t i) {
     return weights.empty() ? 1.0F : weights[static_cast<std::size_t>(classes[i])];
@@ -225,7 +224,7 @@ Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& in
                                         const Tensor& total_weight) {
   const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
   const std::vector<float> gradients = numbers_of(gradient);
-  const std::vector<float> weights = weight == nullptr ? std::vector<float>{} : numbers_of(*weight);
+  const std::vector<float> weights = numbers_or_none(weight);
   const InType in_type{input.type};
   const auto choices = static_cast<std::size_t>(input.shape.back());
   std::vector<float> all(static_cast<std::size_t>(input.count()));

@@ -23,17 +23,17 @@ bool has_no_gaps(const Tensor& tensor) {
 namespace {
 /// The dimensions of images or volumes from the fastest to the slowest where channels lie together;
 /// none of other tensors.
-std::vector<std::size_t> order_of_channels_last(const Tensor& tensor) {
-  if (tensor.rank() != 4 && tensor.rank() != 5) return {};
+std::vector<std::size_t> order_of_channels_last(const Dimensions& shape) {
+  if (shape.size() != 4 && shape.size() != 5) return {};
   std::vector<std::size_t> order = {1};
-  for (std::size_t d = tensor.shape.size(); d-- > 2;) order.push_back(d);
+  for (std::size_t d = shape.size(); d-- > 2;) order.push_back(d);
   order.push_back(0);
   return order;
 }
 }  // namespace
 
 bool says_channels_last(const Tensor& tensor) {
-  const std::vector<std::size_t> order = order_of_channels_last(tensor);
+  const std::vector<std::size_t> order = order_of_channels_last(tensor.shape);
   if (order.empty() || tensor.stride[1] == 0) return false;
   std::int64_t least = 0;
   for (const std::size_t d : order) {
@@ -45,7 +45,7 @@ bool says_channels_last(const Tensor& tensor) {
 }
 
 bool is_contiguous_channels_last(const Tensor& tensor) {
-  const std::vector<std::size_t> order = order_of_channels_last(tensor);
+  const std::vector<std::size_t> order = order_of_channels_last(tensor.shape);
   std::int64_t next = 1;
   for (const std::size_t d : order) {
     if (tensor.shape[d] == 1) continue;
@@ -53,6 +53,16 @@ bool is_contiguous_channels_last(const Tensor& tensor) {
     next *= tensor.shape[d];
   }
   return !order.empty();
+}
+
+Dimensions channels_last_stride(const Dimensions& shape) {
+  Dimensions stride(shape.size());
+  std::int64_t next = 1;
+  for (const std::size_t d : order_of_channels_last(shape)) {
+    stride[d] = next;
+    next *= shape[d];
+  }
+  return stride;
 }
 
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor) {

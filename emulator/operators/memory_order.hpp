@@ -20,6 +20,10 @@ bool says_channels_last(const Tensor& tensor);
 /// channel, that are contiguous the other way, too.
 bool is_contiguous_channels_last(const Tensor& tensor);
 
+/// The strides of images or volumes of that shape without gaps, with the channels of a pixel
+/// together.
+Dimensions channels_last_stride(const Dimensions& shape);
+
 /// For each element in row-major order its place in memory, counted from the lowest address, where
 /// the memory has no gaps but another order than row-major; else empty.
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor);

@@ -232,6 +232,10 @@ std::vector<float> numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
+std::vector<float> numbers_or_none(const Tensor* tensor) {
+  return tensor == nullptr ? std::vector<float>{} : numbers_of(*tensor);
+}
+
 namespace {
 void replace_nans(std::span<float> numbers) {
   for (float& number : numbers) number = std::bit_cast<float>(fp32_of(number));

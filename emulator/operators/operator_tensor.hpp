@@ -63,6 +63,8 @@ bool is_working_type(const formats::Format& type);
 /// Its elements as FP32 numbers: exact for FP32, FP16, BF16, FP8, booleans, integers up to 24 bits;
 /// greater integers and FP64 are rounded to nearest.
 std::vector<float> numbers_of(const Tensor& tensor);
+/// The same, and none of a tensor that is not there.
+std::vector<float> numbers_or_none(const Tensor* tensor);
 /// FP32 numbers where they lie; empty for another type, or at an address that no float has.
 std::span<const float> stored_numbers(const Tensor& tensor);
 /// The elements [begin, begin + size of numbers) of it.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 
@@ -29,8 +30,7 @@ bool has_channels_together(const Tensor& tensor) {
 
 /// Strides of an image tensor of another size in the input's order of memory.
 Dimensions stride_like(const Tensor& input, const Dimensions& shape) {
-  if (!has_channels_together(input)) return contiguous_stride(shape);
-  return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
+  return has_channels_together(input) ? channels_last_stride(shape) : contiguous_stride(shape);
 }
 
 Dimensions resized(const Dimensions& shape, Pair size) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/layers/depthwise.hpp"
 #include "emulator/operators/layers/placed_gradient.hpp"
 #include "emulator/operators/layers/tiled_gradient.hpp"

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "emulator/gemm/atlas/atlas.hpp"
-#include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "formats/support/whole_division.hpp"
 

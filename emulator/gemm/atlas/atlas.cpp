@@ -162,6 +162,14 @@ std::string share_that_agrees(int agree) {
   return "at least " + std::to_string(agree) + " of 1000 recorded calls like it agree";
 }
 
+/// Of lanes in ascending order a rule stands for few rows and columns: of 15,261 such calls 23
+/// launched another kernel.
+bool is_rule_of_small(const ProductCall& call, const Leaf& leaf) {
+  constexpr std::int64_t few = 256;
+  return leaf.form == Form::lanes_ascending && leaf.agree == most_of_ascending_lanes &&
+         call.op != Operator::bmm && std::max(call.m, call.n) <= few;
+}
+
 }  // namespace
 
 GemmPlan plan_of_dot(const Format& type, std::int64_t k, bool contiguous) {
@@ -177,11 +185,7 @@ Answer plan_of(const ProductCall& call) {
   const std::optional<Leaf> recorded =
       leaf.agree < rule_agrees ? recorded_leaf(call, leaf) : std::nullopt;
   if (recorded) leaf = *recorded;
-  // Of 15,261 such calls of up to 256 rows and columns 23 launched another kernel.
-  constexpr std::int64_t most_of_small = 256;
-  if (!recorded && leaf.form == Form::lanes_ascending && leaf.agree == rule_agrees - 1 &&
-      call.op != Operator::bmm && std::max(call.m, call.n) <= most_of_small)
-    leaf.agree = rule_agrees;
+  if (!recorded && is_rule_of_small(call, leaf)) leaf.agree = rule_agrees;
   Answer answer;
   if (leaf.form == Form::unknown) {
     answer.why = "the library takes a kernel whose order is not in the atlas";

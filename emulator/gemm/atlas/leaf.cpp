@@ -133,8 +133,8 @@ Leaf leaf_of(const ProductCall& call, const PackedLabel& label) {
     leaf.lanes = lane_counts.at(label.rule % 16);
     leaf.restart = restarts.at(label.rule / 16);
     correct_gemvx(call, leaf);
-    // Of 36,707 calls of usual shapes for which a rule spoke 329 launched another kernel.
-    if (leaf.form == Form::lanes_ascending) leaf.agree = std::min(leaf.agree, 997);
+    if (leaf.form == Form::lanes_ascending)
+      leaf.agree = std::min(leaf.agree, most_of_ascending_lanes);
     return leaf;
   }
   leaf.parts = leaf.form == Form::dot ? label.rule : parts_of(call, label);

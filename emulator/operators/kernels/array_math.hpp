@@ -12,6 +12,7 @@ namespace guardbit::emulator::operators {
 inline float exp_of(float x) { return cuda_math::expf(HostNumber(x)).number(); }
 inline float log_of(float x) { return cuda_math::logf(HostNumber(x)).number(); }
 inline float reciprocal_root_of(float x) { return mufu::rsqrt_approx(HostNumber(x)).number(); }
+inline float approximate_reciprocal_of(float x) { return mufu::rcp_approx(HostNumber(x)).number(); }
 
 /// expf of each, by the kernel of the CPU's vectors. NaNs become 0x7fffffff.
 void exp_in_place(std::span<float> numbers);

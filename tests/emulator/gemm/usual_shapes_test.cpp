@@ -89,6 +89,19 @@ TEST_CASE("a call beside the usual shapes, or with gaps, was not recorded") {
   CHECK(!recorded_leaf(scores, leaf_of(scores)));
 }
 
+TEST_CASE("a batch of one entry, repeated, is taken as one without gaps") {
+  const auto is_whole = [](std::int64_t a, std::int64_t b) {
+    const StridedCall call{"bmm", "fp32", 64, 64, 32, 48, {a, 32, 1}, {b, 1, 32}};
+    return call_of(call, "test").whole_batches;
+  };
+  CHECK(is_whole(64 * 32, 64 * 32));
+  CHECK(is_whole(0, 64 * 32));
+  CHECK(is_whole(64 * 32, 0));
+  CHECK(!is_whole(0, 0));
+  CHECK(!is_whole(64 * 32, 64 * 40));
+  CHECK(!is_whole(64 * 40, 0));
+}
+
 TEST_CASE("a coded box is read as it was written") {
   // Planes with edges, some noise, and cells that may become any number.
   std::mt19937 random(3);

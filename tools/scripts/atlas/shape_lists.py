@@ -49,13 +49,12 @@ MIDDLE_FEATURES = [2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 27, 32, 40, 48, 50, 64,
                    1280, 1344, 1408, 1536, 1600, 1792, 1920, 2048, 2304, 2560, 3072, 4096]
 LAYERS = [16, 32, 48, 64, 96, 100, 128, 160, 192, 200, 256, 320, 384, 512, 768, 1024]
 ROWS = [x for x in COMMON_TOKENS if x <= 4096 and (x <= 16 or x % 4 == 0 and (x <= 128 or x % 16 == 0))]
-FLAT_FEATURES = [x for x in (4225, 4320, 4500, 4608, 4704, 4732, 4800, 4840, 5000, 5120, 5184, 5292, 5400, 5408, 5632, 5760, 5776, 6000, 6144, 6272, 6400, 6760, 6912,
-                             7168, 7200, 7680, 7744, 7840, 8000, 8100, 8192, 8464, 8712, 9216, 9248, 9600, 10000, 10240, 10368, 10816, 10976, 11552, 12288, 12544,
-                             12800, 12996, 13456, 13824, 14400, 15376, 15488, 15680, 16000, 16384, 16928, 17424, 18432, 18496, 18816, 19200, 19600, 20736, 21632,
-                             23040, 24576, 25088, 25600, 26912, 28224, 28800, 30752, 30976, 32768, 36864, 40000, 43264, 44944, 46656, 50176, 53824, 57600, 65536,
-                             86528)] + [x for x in (196, 256, 400, 484, 576, 784, 800, 882, 972, 1024, 1176, 1250, 1296, 1350, 1568, 1764, 2028, 2048, 2450, 2500,
-                                                           2700, 2704, 2916, 3042, 3136, 3380, 3388, 3600, 3872, 3920, 4000, 4056) if x not in COMMON_FEATURES]
-FLAT_FEATURES = sorted(FLAT_FEATURES)
+FLAT_FEATURES = [484, 882, 972, 1176, 1250, 1296, 1350, 1568, 1764, 2028, 2450, 2500, 2700, 2704, 2916, 3042, 3136, 3380, 3388, 3600, 3872, 3920,
+                 4000, 4056, 4225, 4320, 4500, 4608, 4704, 4732, 4800, 4840, 5000, 5120, 5184, 5292, 5400, 5408, 5632, 5760, 5776, 6000, 6144, 6272,
+                 6400, 6760, 6912, 7168, 7200, 7680, 7744, 7840, 8000, 8100, 8192, 8464, 8712, 9216, 9248, 9600, 10000, 10240, 10368, 10816, 10976,
+                 11552, 12288, 12544, 12800, 12996, 13456, 13824, 14400, 15376, 15488, 15680, 16000, 16384, 16928, 17424, 18432, 18496, 18816, 19200,
+                 19600, 20736, 21632, 23040, 24576, 25088, 25600, 26912, 28224, 28800, 30752, 30976, 32768, 36864, 40000, 43264, 44944, 46656, 50176,
+                 53824, 57600, 65536, 86528]
 HEADS_OF_FLAT = [2, 3, 5, 8, 10, 16, 20, 32, 40, 50, 64, 84, 100, 120, 128, 200, 256, 300, 384, 400, 500, 512, 1000, 1024, 2048, 4096]
 # More rows than that, by twos and fours.
 MORE_TOKENS = sorted({*range(1026, 2049, 2), *range(2052, 4097, 4)} - set(COMMON_TOKENS))
@@ -76,11 +75,17 @@ KINDS = (
     (2, 0, 0, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, ALL_POSITIONS),  # what they weight
     (2, 1, 0, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, ALL_POSITIONS),  # gradients of keys and values
     (1, 0, 0, NONE, ALL_TOKENS, ALL_FEATURES, ALL_FEATURES),  # a linear layer with a bias whose weights are kept the other way round
+    # any number of rows
     *((op, ta, tb, NONE, *((BESIDE_TOKENS, BESIDE_TOKENS, EVERY_TOKENS) if ta else (EVERY_TOKENS, BESIDE_TOKENS, BESIDE_TOKENS))) for op, ta, tb in LINEAR),
+    # any number of features out
     *((op, ta, tb, NONE, *((EVERY_FEATURES, SOME_LAYERS, SOME_ROWS) if ta else (SOME_ROWS, EVERY_FEATURES, SOME_LAYERS))) for op, ta, tb in LINEAR if tb or ta),
+    # and in
     *((op, ta, tb, NONE, *((SOME_LAYERS, EVERY_FEATURES, SOME_ROWS) if ta else (SOME_ROWS, SOME_LAYERS, EVERY_FEATURES))) for op, ta, tb in LINEAR),
+    # flattened pictures in
     *((op, ta, tb, NONE, *((HEADS_OF_IT, FLAT, SOME_ROWS) if ta else (SOME_ROWS, HEADS_OF_IT, FLAT))) for op, ta, tb in LINEAR if tb or ta),
+    # and out
     *((op, ta, tb, NONE, *((FLAT, HEADS_OF_IT, SOME_ROWS) if ta else (SOME_ROWS, FLAT, HEADS_OF_IT))) for op, ta, tb in LINEAR),
+    # more rows
     *((op, ta, tb, NONE, *((BESIDE_TOKENS, BESIDE_TOKENS, TOKENS_BY_TWO) if ta else (TOKENS_BY_TWO, BESIDE_TOKENS, BESIDE_TOKENS))) for op, ta, tb in LINEAR),
 )
 
