@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "emulator/functions/cuda/cuda_doubles.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "formats/random.hpp"
 #include "formats/support/whole_division.hpp"
 
@@ -72,8 +74,41 @@ auto drawn(const Dimensions& shape, const Draws& draws, const FromWords& from_wo
   return all;
 }
 
-std::array<float, 4> units_of(const Words& words) {
-  return {unit_of(words[0]), unit_of(words[1]), unit_of(words[2]), unit_of(words[3])};
+/// What a block of four words gives: four numbers of FP32 or two of FP64, in (0, 1].
+template <class Number>
+auto units_of(const Words& words) {
+  if constexpr (std::is_same_v<Number, double>) {
+    return std::array{wide_unit_of(words[0], words[1]), wide_unit_of(words[2], words[3])};
+  } else {
+    return std::array{unit_of(words[0]), unit_of(words[1]), unit_of(words[2]), unit_of(words[3])};
+  }
+}
+
+template <class Number>
+Tensor tensor_of_drawn(const formats::Format& type, const Dimensions& shape,
+                       std::span<const Number> numbers) {
+  if constexpr (std::is_same_v<Number, double>) {
+    return tensor_of_doubles(shape, numbers);
+  } else {
+    return tensor_of_numbers(type, shape, numbers);
+  }
+}
+
+/// Numbers in (0, 1] that become others one by one.
+template <class Number, class Change>
+Tensor changed_units(const formats::Format& type, const Dimensions& shape, const Draws& draws,
+                     const Change& change) {
+  std::vector<Number> all = drawn(shape, draws, units_of<Number>);
+  for (Number& x : all) x = change(x);
+  return tensor_of_drawn(type, shape, std::span<const Number>(all));
+}
+
+/// The same in the arithmetic of the type: FP64 or FP32.
+template <class Change>
+Tensor changed_units(const formats::Format& type, const Dimensions& shape, const Draws& draws,
+                     const Change& change) {
+  return type == formats::fp64 ? changed_units<double>(type, shape, draws, change)
+                               : changed_units<float>(type, shape, draws, change);
 }
 
 /// Two normal numbers of two words, by Box and Muller.
@@ -83,6 +118,15 @@ std::array<float, 2> normal_pair(std::uint32_t x, std::uint32_t y) {
   const float radius = std::sqrt(-2.0F * log_of(u));
   return {mufu::sin_approx(HostNumber(v)).number() * radius,
           mufu::cos_approx(HostNumber(v)).number() * radius};
+}
+
+/// The same of FP64.
+std::array<double, 2> wide_normal_pair(const Words& words) {
+  const std::uint64_t mixed = std::uint64_t{words[2]} ^ std::uint64_t{words[3]} << 21;
+  const double turns = std::fma(static_cast<double>(mixed), 0x1p-52, 0x1p-53);
+  const double radius = std::sqrt(-2.0 * cuda_math::log(wide_unit_of(words[0], words[1])));
+  const auto [sine, cosine] = cuda_math::sin_cos_pi(turns);
+  return {sine * radius, cosine * radius};
 }
 
 /// Elements whose keys are equal, by the words of the thread of the first of them: from the last
@@ -112,56 +156,70 @@ std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine) {
 
 Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
                const Draws& draws) {
-  if (type == formats::fp64) {
-    std::vector<double> all = drawn(shape, draws, [](const Words& words) -> std::array<double, 2> {
-      return {wide_unit_of(words[0], words[1]), wide_unit_of(words[2], words[3])};
-    });
-    for (double& x : all) {
-      const double number = std::fma(x == 1 ? 0 : x, to - from, from);
-      x = number == to ? from : number;
-    }
-    return tensor_of_doubles(shape, all);
-  }
-  const auto low = rounded_to(type, static_cast<float>(from));
-  const float range = rounded_to(type, static_cast<float>(to)) - low;
-  std::vector<float> all = drawn(shape, draws, units_of);
-  for (float& x : all) {
+  return changed_units(type, shape, draws, [&]<class Number>(Number unit) {
+    const auto in_type = [&](auto x) {
+      if constexpr (std::is_same_v<Number, double>) {
+        return x;
+      } else {
+        return rounded_to(type, static_cast<float>(x));
+      }
+    };
+    const Number low = in_type(from), high = in_type(to);
     // What rounds to the upper end becomes the lower one.
-    const float unit = x == 1.0F ? 0.0F : x;
-    const float number = rounded_to(type, std::fma(unit, range, low));
-    x = number == low + range ? low : number;
-  }
-  return tensor_of_numbers(type, shape, all);
+    const Number number = in_type(std::fma(unit, in_type(high - low), low));
+    return number == high ? low : number;
+  });
 }
 
 Tensor normal(const formats::Format& type, const Dimensions& shape, double mean, double deviation,
               const Draws& draws) {
-  std::vector<float> all = drawn(shape, draws, [](const Words& words) -> std::array<float, 4> {
+  const auto scaled = [&]<class Number>(std::vector<Number> all) {
+    for (Number& x : all)
+      x = std::fma(x, static_cast<Number>(deviation), static_cast<Number>(mean));
+    return tensor_of_drawn(type, shape, std::span<const Number>(all));
+  };
+  if (type == formats::fp64) return scaled(drawn(shape, draws, wide_normal_pair));
+  return scaled(drawn(shape, draws, [](const Words& words) -> std::array<float, 4> {
     const auto [a, b] = normal_pair(words[0], words[1]);
     const auto [c, d] = normal_pair(words[2], words[3]);
     return {a, b, c, d};
-  });
-  const auto scale = static_cast<float>(deviation), shift = static_cast<float>(mean);
-  for (float& x : all) x = std::fma(x, scale, shift);
-  return tensor_of_numbers(type, shape, all);
+  }));
 }
+
+namespace {
+
+/// Integers up to this one are all there in a floating type.
+std::int64_t most_exact(const formats::Format& type) {
+  if (type == formats::fp16) return 1 << 11;
+  if (type == formats::bf16) return 1 << 8;
+  return type == formats::fp32 ? 1 << 24 : std::int64_t{1} << 53;
+}
+
+Tensor tensor_of_whole(const formats::Format& type, const Dimensions& shape,
+                       std::span<const std::int64_t> numbers) {
+  if (type == formats::fp64)
+    return tensor_of_doubles(shape, std::vector<double>(numbers.begin(), numbers.end()));
+  if (is_working_type(type))
+    return tensor_of_numbers(type, shape, std::vector<float>(numbers.begin(), numbers.end()));
+  return tensor_of_integers(type, shape, numbers);
+}
+
+}  // namespace
 
 std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
                                std::int64_t low, std::int64_t high, const Draws& draws) {
   const std::int64_t range = high - low;
   if (range < 1 || range >= std::int64_t{1} << 28) return std::nullopt;
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
-  const std::int64_t threads = threads_of(std::max<std::int64_t>(count, 1), draws.machine);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t step = i / threads;
-    const Words words = words_of(draws.state, i % threads, step / words_of_block);
-    const std::uint32_t word = words[static_cast<std::size_t>(step % words_of_block)];
-    all[static_cast<std::size_t>(i)] =
-        static_cast<std::int64_t>(word % static_cast<std::uint32_t>(range)) + low;
-  }
-  return tensor_of_integers(type, shape, all);
+  const bool is_floating = type == formats::fp64 || is_working_type(type);
+  if (is_floating && (low < -most_exact(type) || high > most_exact(type))) return std::nullopt;
+  const std::vector<std::int64_t> all =
+      drawn(shape, draws, [&](const Words& words) -> std::array<std::int64_t, 4> {
+        const auto number = [&](std::uint32_t word) {
+          return static_cast<std::int64_t>(word % static_cast<std::uint32_t>(range)) + low;
+        };
+        return {number(words[0]), number(words[1]), number(words[2]), number(words[3])};
+      });
+  return tensor_of_whole(type, shape, all);
 }
 
 std::uint64_t increment_of_permutation(std::int64_t count, const Machine& machine) {
@@ -199,54 +257,73 @@ std::optional<Tensor> permutation(const formats::Format& type, std::int64_t coun
   return tensor_of_integers(type, {count}, order);
 }
 
-Tensor bernoulli(const Tensor& input, const Draws& draws) {
-  const NumberView probabilities(input);
-  std::vector<float> all(probabilities.size());
+namespace {
+
+template <class Number>
+Tensor bernoulli_in(const Tensor& input, const Draws& draws) {
+  const ViewOf<Number> probabilities(input);
+  std::vector<Number> all(probabilities.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Words words = words_of(draws.state, static_cast<std::int64_t>(i) / words_of_block, 0);
-    all[i] = unit_of(words[i % 4]) <= probabilities[i] ? 1.0F : 0.0F;
+    all[i] = unit_of(words[i % 4]) <= probabilities[i] ? 1 : 0;
   }
-  return tensor_of_numbers(input.type, input.shape, all);
+  return tensor_of_drawn(input.type, input.shape, std::span<const Number>(all));
+}
+
+}  // namespace
+
+Tensor bernoulli(const Tensor& input, const Draws& draws) {
+  return input.type == formats::fp64 ? bernoulli_in<double>(input, draws)
+                                     : bernoulli_in<float>(input, draws);
 }
 
 Tensor bernoulli(const formats::Format& type, const Dimensions& shape, double probability,
                  const Draws& draws) {
-  std::vector<float> all = drawn(shape, draws, units_of);
-  const auto bound = static_cast<float>(probability);
-  for (float& x : all) x = x < bound ? 1.0F : 0.0F;
-  return tensor_of_numbers(type, shape, all);
+  return changed_units(type, shape, draws, [&]<class Number>(Number unit) -> Number {
+    return unit < static_cast<Number>(probability) ? 1 : 0;
+  });
 }
 
 Tensor exponential(const formats::Format& type, const Dimensions& shape, double rate,
                    const Draws& draws) {
-  std::vector<float> all = drawn(shape, draws, units_of);
-  const float factor = -1.0F / static_cast<float>(rate);
-  // Numbers near 1 have a logarithm that is not 0.
-  constexpr float least = 0x1p-24F;
-  for (float& x : all) {
-    const float logarithm =
-        x >= 1.0F - least ? -least : cuda_math::intrinsic_logf(HostNumber(x)).number();
-    x = factor * logarithm;
-  }
-  return tensor_of_numbers(type, shape, all);
+  return changed_units(type, shape, draws, [&]<class Number>(Number unit) {
+    // Numbers near 1 have a logarithm that is not 0.
+    constexpr Number least = std::numeric_limits<Number>::epsilon() / 2;
+    const Number factor = -1 / static_cast<Number>(rate);
+    if (unit >= 1 - least) return factor * -least;
+    if constexpr (std::is_same_v<Number, double>) {
+      return factor * cuda_math::log(unit);
+    } else {
+      return factor * cuda_math::intrinsic_logf(HostNumber(unit)).number();
+    }
+  });
 }
 
-Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
-  const NumberView numbers(input);
-  const std::int64_t count = input.count();
-  const auto kept = static_cast<float>(1.0 - probability);
-  const float scale = 1.0F / kept;
-  // A thread takes 16 bytes of neighbours where those begin at such addresses.
+namespace {
+
+/// How many neighbours a thread takes at once: as many as lie together from such an address on,
+/// where the input has no gaps.
+std::int64_t vector_of_dropout(const Tensor& input) {
+  if (!has_no_gaps(input)) return 1;
   std::int64_t vector = 16 / input.element_bytes();
-  while (vector > 1 && (count % vector != 0 ||
-                        !is_aligned(input, static_cast<int>(vector) * input.element_bytes())))
-    vector /= 2;
-  if (vector < 2) vector = 1;
+  while (!is_aligned(input, static_cast<int>(vector) * input.element_bytes())) vector /= 2;
+  while (input.count() % vector != 0) vector /= 2;
+  return vector;
+}
+
+template <class Number>
+Dropped dropout_in(const Tensor& input, double probability, const Draws& draws) {
+  const ViewOf<Number> numbers(input);
+  const std::int64_t count = input.count(), vector = vector_of_dropout(input);
+  const auto kept = static_cast<Number>(1.0 - probability);
+  const Number scale = 1 / kept;
   const std::int64_t blocks_of_vector = formats::divided_up(vector, words_of_block);
   const std::int64_t threads = threads_of(count, draws.machine);
-  std::vector<float> results(numbers.size());
+  std::vector<Number> results(numbers.size());
   std::vector<std::int64_t> mask(numbers.size());
-  const std::vector<std::int64_t> places = places_in_memory(input);
+  // Vectors are taken in the order of memory, single elements in that of the dimensions.
+  const std::vector<std::int64_t> places =
+      vector > 1 ? places_in_memory(input) : std::vector<std::int64_t>();
   for (std::int64_t element = 0; element < count; ++element) {
     const auto at = static_cast<std::size_t>(element);
     const std::int64_t i = places.empty() ? element : places[at];
@@ -265,21 +342,62 @@ Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
         unit_of(words_of(draws.state, thread, block)[static_cast<std::size_t>(word)]);
     const bool is_kept = drawn < kept;
     mask[at] = is_kept ? 1 : 0;
-    results[at] = numbers[at] * (is_kept ? 1.0F : 0.0F) * scale;
+    results[at] = numbers[at] * static_cast<Number>(is_kept ? 1 : 0) * scale;
   }
-  return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), results),
-          tensor_of_integers(formats::b1, input.shape, mask)};
+  Tensor output = tensor_of_drawn(input.type, input.shape, std::span<const Number>(results));
+  Tensor of_mask = tensor_of_integers(formats::b1, input.shape, mask);
+  output.stride = of_mask.stride = dense_stride_like(input);
+  return {std::move(output), std::move(of_mask)};
+}
+
+template <class Number>
+Tensor dropout_gradient_in(const Tensor& gradient, const Tensor& mask, double scale) {
+  const ViewOf<Number> gradients(gradient);
+  const std::vector<std::int64_t> kept = integers_of(mask);
+  std::vector<Number> results(gradients.size());
+  const auto factor = static_cast<Number>(scale);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = (static_cast<Number>(kept[i] != 0 ? 1 : 0) * gradients[i]) * factor;
+  Tensor result = tensor_of_drawn(gradient.type, gradient.shape, std::span<const Number>(results));
+  result.stride = dense_stride_like(gradient);
+  return result;
+}
+
+}  // namespace
+
+NoisyRelu noisy_relu(const Tensor& input, double lower, double upper, const Draws& draws) {
+  const double range = upper - lower;
+  const auto noisy = [&]<class Number>(Number) -> NoisyRelu {
+    const ViewOf<Number> numbers(input);
+    std::vector<Number> factors = drawn(input.shape, draws, units_of<Number>);
+    std::vector<Number> results(factors.size());
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      // The factor is computed in FP64 and stored in the type.
+      if constexpr (std::is_same_v<Number, double>) {
+        factors[i] = std::fma(factors[i], range, lower);
+      } else {
+        const double unit = rounded_to(input.type, factors[i]);
+        factors[i] = rounded_to(input.type, static_cast<float>(std::fma(unit, range, lower)));
+      }
+      const bool is_above = !(numbers[i] <= 0);
+      if (is_above) factors[i] = 1;
+      results[i] = is_above ? numbers[i] : numbers[i] * factors[i];
+    }
+    return {tensor_of_drawn(input.type, input.shape, std::span<const Number>(results)),
+            tensor_of_drawn(input.type, input.shape, std::span<const Number>(factors))};
+  };
+  return input.type == formats::fp64 ? noisy(double{}) : noisy(float{});
+}
+
+Dropped dropout(const Tensor& input, double probability, const Draws& draws) {
+  return input.type == formats::fp64 ? dropout_in<double>(input, probability, draws)
+                                     : dropout_in<float>(input, probability, draws);
 }
 
 Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale) {
   if (mask.shape != gradient.shape) throw UnknownShape{"a mask of another shape"};
-  const NumberView gradients(gradient);
-  const std::vector<std::int64_t> kept = integers_of(mask);
-  std::vector<float> results(gradients.size());
-  const auto factor = static_cast<float>(scale);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = ((kept[i] != 0 ? 1.0F : 0.0F) * gradients[i]) * factor;
-  return tensor_of_numbers(gradient.type, gradient.shape, stride_of_result(gradient), results);
+  return gradient.type == formats::fp64 ? dropout_gradient_in<double>(gradient, mask, scale)
+                                        : dropout_gradient_in<float>(gradient, mask, scale);
 }
 
 }  // namespace guardbit::emulator::operators

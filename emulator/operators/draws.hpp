@@ -22,13 +22,13 @@ struct Draws {
   Machine machine = {};
 };
 
-/// Uniform in [from, to) and normal numbers, rounded to a type. Uniform ones may be FP64, normal
-/// ones not.
+/// Uniform in [from, to) and normal numbers, rounded to a type; FP64 has numbers of its own.
 Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
                const Draws& draws);
 Tensor normal(const formats::Format& type, const Dimensions& shape, double mean, double deviation,
               const Draws& draws);
-/// Integers in [low, high), for ranges below 2^28.
+/// Integers in [low, high), for ranges below 2^28; nothing for others, nor where a floating type
+/// has not all of them.
 std::optional<Tensor> integers(const formats::Format& type, const Dimensions& shape,
                                std::int64_t low, std::int64_t high, const Draws& draws);
 /// The integers below `count` in random order: sorted by random keys of 32 bits, as PyTorch does
@@ -48,9 +48,16 @@ Tensor exponential(const formats::Format& type, const Dimensions& shape, double 
 struct Dropped {
   Tensor output, mask;
 };
-/// Threads take the elements in the order of memory where that has no gaps.
+/// Threads take vectors in the order of memory where that has no gaps; single elements in the order
+/// of the dimensions.
 Dropped dropout(const Tensor& input, double probability, const Draws& draws);
 Tensor dropout_gradient(const Tensor& gradient, const Tensor& mask, double scale);
+
+struct NoisyRelu {
+  Tensor output, noise;
+};
+/// What is not above 0 times a number that is uniform in [lower, upper): rrelu in training.
+NoisyRelu noisy_relu(const Tensor& input, double lower, double upper, const Draws& draws);
 
 /// By how much a call moves the generator's offset on. Four words give four numbers, or two of
 /// FP64.

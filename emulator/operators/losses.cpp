@@ -1,11 +1,16 @@
 #include "emulator/operators/losses.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <span>
+#include <type_traits>
 #include <vector>
 
+#include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/trees.hpp"
@@ -18,6 +23,8 @@ using Kind = ElementLoss::Kind;
 /// The arithmetic of a tensor's type: every named value is rounded to it.
 struct InType {
   formats::Format type;
+  /// Are steps in FP32 rounded to it?
+  bool rounds_steps() const { return type != formats::fp32 && type != formats::fp64; }
   float operator()(float x) const { return rounded_to(type, x); }
   double operator()(double x) const { return x; }
 };
@@ -42,34 +49,61 @@ std::vector<Number> squared_losses(const ElementLoss& loss, const ViewOf<Number>
   return all;
 }
 
+float log1p_of(float x) { return cuda_math::log1pf(HostNumber(x)).number(); }
+double log1p_of(double x) { return cuda_math::log1p(x); }
+
 /// -t log(x) - (1 - t) log(1 - x), with logarithms not below -100.
-std::vector<float> cross_entropies(const NumberView& inputs, const NumberView& targets,
-                                   const InType& in_type) {
-  std::vector<float> all(inputs.size());
+template <class Number>
+std::vector<Number> cross_entropies(const ViewOf<Number>& inputs, const ViewOf<Number>& targets,
+                                    const InType& in_type) {
+  std::vector<Number> all(inputs.size());
+  constexpr Number least = -100;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const float of_rest = std::max(cuda_math::log1pf(HostNumber(-inputs[i])).number(), -100.0F);
-    const float of_input = std::max(log_of(inputs[i]), -100.0F);
-    if (in_type.type == formats::fp32) {
+    const Number of_rest = std::max(log1p_of(-inputs[i]), least);
+    const Number of_input = std::max(log_of(inputs[i]), least);
+    if (!in_type.rounds_steps()) {
       all[i] = std::fma(targets[i] - 1, of_rest, -(targets[i] * of_input));
     } else {
-      const float rest = in_type(in_type(targets[i] - 1) * in_type(of_rest));
+      const Number rest = in_type(in_type(targets[i] - 1) * in_type(of_rest));
       all[i] = rest - in_type(targets[i] * in_type(of_input));
     }
   }
   return all;
 }
 
+/// A factor for each element, broadcast to a shape; none where there is no tensor.
+template <class Number>
+class Factors {
+ public:
+  Factors(const Tensor* tensor, const Dimensions& shape) {
+    if (tensor == nullptr) return;
+    const ViewOf<Number> numbers(*tensor);
+    BroadcastPlaces places(tensor->shape, shape);
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) count *= size;
+    for (std::int64_t i = 0; i < count; ++i)
+      all_.push_back(numbers[static_cast<std::size_t>(places.next())]);
+  }
+  bool are_there() const { return !all_.empty(); }
+  Number operator[](std::size_t i) const { return all_[i]; }
+
+ private:
+  std::vector<Number> all_;
+};
+
 /// (1 - t) x - log_sigmoid(x), each operator a tensor of its own.
-std::vector<float> logit_losses(const ElementLoss& loss, const NumberView& inputs,
-                                const NumberView& targets, const InType& in_type) {
-  std::vector<float> all(inputs.size());
-  const std::vector<float> positives = numbers_or_none(loss.positive_weight);
+template <class Number>
+std::vector<Number> logit_losses(const ElementLoss& loss, const Dimensions& shape,
+                                 const ViewOf<Number>& inputs, const ViewOf<Number>& targets,
+                                 const InType& in_type) {
+  std::vector<Number> all(inputs.size());
+  const Factors<Number> positives(loss.positive_weight, shape);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const float x = inputs[i], t = targets[i];
-    const float rest = cuda_math::log1pf(HostNumber(exp_of(-std::fabs(x)))).number();
-    float logarithm = in_type(std::min(0.0F, x) - rest);
-    if (!positives.empty()) {
-      const float more = in_type(positives[i % positives.size()] - 1);
+    const Number x = inputs[i], t = targets[i];
+    const Number rest = log1p_of(exp_of(-std::fabs(x)));
+    Number logarithm = in_type(std::min<Number>(0, x) - rest);
+    if (positives.are_there()) {
+      const Number more = in_type(positives[i] - 1);
       logarithm = in_type(logarithm * in_type(in_type(more * t) + 1));
     }
     all[i] = in_type(in_type(in_type(1 - t) * x) - logarithm);
@@ -96,27 +130,46 @@ std::size_t likelihood_threads(std::int64_t rows) {
 
 }  // namespace
 
+namespace {
+
+/// How the tensor of the elements' losses lies, which decides the order of their sum.
+Dimensions stride_of_losses(Kind kind, const Tensor& input, const Tensor& target) {
+  if (kind == Kind::cross_entropy) return dense_stride_like(input);
+  if (kind == Kind::logits) return dense_stride_like(target);
+  return stride_of_operands(input.shape, std::array{input.stride, target.stride});
+}
+
+template <class Number>
+std::vector<Number> losses_in(const ElementLoss& loss, const Tensor& input, const Tensor& target) {
+  const InType in_type{input.type};
+  const ViewOf<Number> inputs(input), targets(target);
+  std::vector<Number> all = loss.kind == Kind::cross_entropy
+                                ? cross_entropies<Number>(inputs, targets, in_type)
+                            : loss.kind == Kind::logits
+                                ? logit_losses<Number>(loss, input.shape, inputs, targets, in_type)
+                                : squared_losses<Number>(loss, inputs, targets, in_type);
+  const Factors<Number> weights(loss.weight, input.shape);
+  for (std::size_t i = 0; weights.are_there() && i < all.size(); ++i)
+    all[i] = in_type(all[i]) * weights[i];
+  return all;
+}
+
+}  // namespace
+
 LossResult element_loss(const ElementLoss& loss, const Tensor& input, const Tensor& target,
                         LossReduction reduction, const Machine& machine, int threads) {
-  const InType in_type{input.type};
-  if (input.type == formats::fp64) {
-    Tensor losses = tensor_of_doubles(
-        input.shape, squared_losses<double>(loss, DoubleView(input), DoubleView(target), in_type));
-    losses.stride = stride_of_result(input);
-    return reduced_loss(losses, reduction, machine, threads);
+  for (const Tensor* factor : {loss.weight, loss.positive_weight}) {
+    if (factor == nullptr) continue;
+    const std::array<const Tensor*, 2> both = {&input, factor};
+    if (broadcast_shape(both) != input.shape)
+      throw UnknownShape{"weights that are not broadcast to the input"};
   }
-  const NumberView inputs(input), targets(target);
-  std::vector<float> all =
-      loss.kind == Kind::cross_entropy ? cross_entropies(inputs, targets, in_type)
-      : loss.kind == Kind::logits      ? logit_losses(loss, inputs, targets, in_type)
-                                       : squared_losses<float>(loss, inputs, targets, in_type);
-  if (loss.weight != nullptr) {
-    const std::vector<float> weights = numbers_of(*loss.weight);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = in_type(all[i]) * weights[i % weights.size()];
-  }
-  return reduced_loss(tensor_of_numbers(input.type, input.shape, stride_of_result(input), all),
-                      reduction, machine, threads);
+  Tensor losses =
+      input.type == formats::fp64
+          ? tensor_of_doubles(input.shape, losses_in<double>(loss, input, target))
+          : tensor_of_numbers(input.type, input.shape, losses_in<float>(loss, input, target));
+  losses.stride = stride_of_losses(loss.kind, input, target);
+  return reduced_loss(losses, reduction, machine, threads);
 }
 
 namespace {
@@ -143,9 +196,9 @@ std::vector<Number> gradient_in(const ElementLoss& loss, const Tensor& gradient,
                : difference > width ? factor * own
                                     : in_type(in_type(factor * difference) * own) / width;
     } else {
-      all[i] = difference <= -width  ? in_type(in_type(-factor) * own) * width
-               : difference >= width ? in_type(factor * own) * width
-                                     : in_type(factor * difference) * own;
+      all[i] = difference < -width  ? in_type(in_type(-factor) * own) * width
+               : difference > width ? in_type(factor * own) * width
+                                    : in_type(factor * difference) * own;
     }
   }
   return all;
@@ -159,11 +212,10 @@ LossResult element_loss_gradient(const ElementLoss& loss, const Tensor& gradient
   if (input.type == formats::fp64) {
     Tensor all = tensor_of_doubles(input.shape,
                                    gradient_in<double>(loss, gradient, input, target, reduction));
-    all.stride = stride_of_result(input);
     return {std::move(all), "each element"};
   }
   const auto all = gradient_in<float>(loss, gradient, input, target, reduction);
-  return {tensor_of_numbers(input.type, input.shape, stride_of_result(input), all), "each element"};
+  return {tensor_of_numbers(input.type, input.shape, all), "each element"};
 }
 
 namespace {
@@ -181,62 +233,104 @@ std::vector<std::int64_t> classes_of(const Tensor& input, const Tensor& target,
 
 }  // namespace
 
-NegativeLogLikelihood negative_log_likelihood(const Tensor& input, const Tensor& target,
-                                              const Tensor* weight, LossReduction reduction,
-                                              std::int64_t ignored) {
+namespace {
+
+template <class Number>
+Tensor tensor_of_losses(const formats::Format& type, const Dimensions& shape,
+                        std::span<const Number> numbers) {
+  if constexpr (std::is_same_v<Number, double>) {
+    return tensor_of_doubles(shape, numbers);
+  } else {
+    return tensor_of_numbers(type, shape, numbers);
+  }
+}
+template <class Number>
+std::vector<Number> all_numbers(const Tensor* tensor) {
+  if (tensor == nullptr) return {};
+  const ViewOf<Number> numbers(*tensor);
+  return {numbers.all().begin(), numbers.all().end()};
+}
+
+template <class Number>
+NegativeLogLikelihood likelihood_in(const Tensor& input, const Tensor& target, const Tensor* weight,
+                                    LossReduction reduction, std::int64_t ignored) {
   const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
-  const NumberView numbers(input);
-  const std::vector<float> weights = numbers_or_none(weight);
+  const ViewOf<Number> numbers(input);
+  const std::vector<Number> weights = all_numbers<Number>(weight);
+  const InType in_type{input.type};
   const auto choices = static_cast<std::size_t>(input.shape.back());
   const auto weight_of = [&](std::size_t i) {
-    return weights.empty() ? 1.0F : weights[static_cast<std::size_t>(classes[i])];
+    return weights.empty() ? Number{1} : weights[static_cast<std::size_t>(classes[i])];
   };
   const auto number_of = [&](std::size_t i) {
     return numbers[i * choices + static_cast<std::size_t>(classes[i])];
   };
+  const auto single = [&](Number x) { return tensor_of_losses<Number>(input.type, {}, {&x, 1}); };
   if (reduction == LossReduction::none) {
-    std::vector<float> all(classes.size());
+    std::vector<Number> all(classes.size());
     for (std::size_t i = 0; i < all.size(); ++i)
       all[i] = classes[i] == ignored ? 0 : -(weight_of(i) * number_of(i));
-    const float zero = 0;
-    return {tensor_of_numbers(input.type, target.shape, all),
-            tensor_of_numbers(input.type, {}, {&zero, 1}), "each row"};
+    return {tensor_of_losses<Number>(input.type, target.shape, all), single(0), "each row"};
   }
+  const bool is_alone = input.rank() == 1;
+  if (is_alone && reduction == LossReduction::mean &&
+      (!weights.empty() || classes.at(0) == ignored))
+    throw UnknownShape{"the mean loss of a row alone with weights or an ignored class"};
   const std::size_t threads =
-      input.rank() == 1 ? 1 : likelihood_threads(static_cast<std::int64_t>(classes.size()));
-  std::vector<float> losses(threads), totals(threads);
+      is_alone ? 1 : likelihood_threads(static_cast<std::int64_t>(classes.size()));
+  std::vector<Number> losses(threads), totals(threads);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     if (classes[i] == ignored) continue;
-    float& loss = losses[i % threads];
-    loss = weights.empty() ? loss - number_of(i) : std::fma(weight_of(i), -number_of(i), loss);
+    Number& loss = losses[i % threads];
+    loss = in_type.rounds_steps() ? loss - in_type(weight_of(i) * number_of(i))
+                                  : std::fma(weight_of(i), -number_of(i), loss);
     totals[i % threads] += weight_of(i);
   }
-  const float total = halved_sum(totals), sum = halved_sum(losses);
-  const float loss = reduction == LossReduction::mean ? sum / total : sum;
-  return {tensor_of_numbers(input.type, {}, {&loss, 1}),
-          tensor_of_numbers(input.type, {}, {&total, 1}),
+  const Number total = halved_sum(std::span(totals)), sum = halved_sum(std::span(losses));
+  return {single(reduction == LossReduction::mean ? sum / total : sum), single(total),
           "one block of " + std::to_string(threads) + " threads"};
+}
+
+template <class Number>
+Tensor likelihood_gradient_in(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                              const Tensor* weight, LossReduction reduction, std::int64_t ignored,
+                              const Tensor& total_weight) {
+  const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
+  const std::vector<Number> gradients = all_numbers<Number>(&gradient);
+  const std::vector<Number> weights = all_numbers<Number>(weight);
+  const InType in_type{input.type};
+  const auto choices = static_cast<std::size_t>(input.shape.back());
+  std::vector<Number> all(static_cast<std::size_t>(input.count()));
+  const Number total = all_numbers<Number>(&total_weight).at(0);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] == ignored) continue;
+    Number own = gradients[gradients.size() == 1 ? 0 : i];
+    if (reduction == LossReduction::mean) own = in_type(own / total);
+    const auto c = static_cast<std::size_t>(classes[i]);
+    all[i * choices + c] = weights.empty() ? -own : -weights[c] * own;
+  }
+  return tensor_of_losses<Number>(input.type, input.shape, all);
+}
+
+}  // namespace
+
+NegativeLogLikelihood negative_log_likelihood(const Tensor& input, const Tensor& target,
+                                              const Tensor* weight, LossReduction reduction,
+                                              std::int64_t ignored) {
+  return input.type == formats::fp64
+             ? likelihood_in<double>(input, target, weight, reduction, ignored)
+             : likelihood_in<float>(input, target, weight, reduction, ignored);
 }
 
 Tensor negative_log_likelihood_gradient(const Tensor& gradient, const Tensor& input,
                                         const Tensor& target, const Tensor* weight,
                                         LossReduction reduction, std::int64_t ignored,
                                         const Tensor& total_weight) {
-  const std::vector<std::int64_t> classes = classes_of(input, target, weight, ignored);
-  const std::vector<float> gradients = numbers_of(gradient);
-  const std::vector<float> weights = numbers_or_none(weight);
-  const InType in_type{input.type};
-  const auto choices = static_cast<std::size_t>(input.shape.back());
-  std::vector<float> all(static_cast<std::size_t>(input.count()));
-  const float total = numbers_of(total_weight)[0];
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (classes[i] == ignored) continue;
-    float own = gradients[gradients.size() == 1 ? 0 : i];
-    if (reduction == LossReduction::mean) own = in_type(own / total);
-    const auto c = static_cast<std::size_t>(classes[i]);
-    all[i * choices + c] = weights.empty() ? -own : -weights[c] * own;
-  }
-  return tensor_of_numbers(input.type, input.shape, all);
+  return input.type == formats::fp64
+             ? likelihood_gradient_in<double>(gradient, input, target, weight, reduction, ignored,
+                                              total_weight)
+             : likelihood_gradient_in<float>(gradient, input, target, weight, reduction, ignored,
+                                             total_weight);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "emulator/operators/memory_order.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -18,6 +19,23 @@ bool has_no_gaps(const Tensor& tensor) {
     next *= size;
   }
   return true;
+}
+
+Dimensions dense_stride_like(const Tensor& tensor) {
+  if (has_no_gaps(tensor)) return tensor.stride;
+  const auto slower = [&](std::size_t a, std::size_t b) {
+    const std::int64_t first = tensor.stride[a], second = tensor.stride[b];
+    if (first == 0 || second == 0) return 0;
+    if (first != second) return first < second ? -1 : 1;
+    return tensor.shape[a] > tensor.shape[b] ? 1 : 0;
+  };
+  Dimensions stride(tensor.shape.size());
+  std::int64_t next = 1;
+  for (const std::size_t d : iterated_order(stride.size(), slower)) {
+    stride[d] = next;
+    next *= tensor.shape[d];
+  }
+  return stride;
 }
 
 namespace {
@@ -105,6 +123,30 @@ Tensor from_memory_order(const Tensor& like, const Tensor& written) {
     std::ranges::copy(written.bytes.subspan(static_cast<std::size_t>(places[i]) * width, width),
                       bytes.begin() + static_cast<std::ptrdiff_t>(i * width));
   return tensor_of_bytes(written.type, written.shape, like.stride, std::move(bytes));
+}
+
+Dimensions stride_of_operands(const Dimensions& shape, std::span<const Dimensions> strides) {
+  const auto slower = [&](std::size_t a, std::size_t b) {
+    for (const Dimensions& stride : strides) {
+      if (stride[a] == 0 || stride[b] == 0) continue;
+      if (stride[a] != stride[b]) return stride[a] < stride[b] ? -1 : 1;
+      if (shape[a] > shape[b]) return 1;
+    }
+    return 0;
+  };
+  Dimensions stride(shape.size());
+  std::int64_t next = 1;
+  for (const std::size_t d : iterated_order(shape.size(), slower)) {
+    stride[d] = next;
+    next *= std::max<std::int64_t>(shape[d], 1);
+  }
+  return stride;
+}
+
+Tensor from_iteration_order(const Tensor& like, const Tensor& written) {
+  Tensor dense = like;
+  dense.stride = stride_of_operands(like.shape, std::array{like.stride});
+  return from_memory_order(dense, written);
 }
 
 }  // namespace guardbit::emulator::operators

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "emulator/operators/operator_tensor.hpp"
@@ -24,6 +27,30 @@ bool is_contiguous_channels_last(const Tensor& tensor);
 /// together.
 Dimensions channels_last_stride(const Dimensions& shape);
 
+/// Sorts dimensions, given the slowest first, into the order from the fastest to the slowest as
+/// PyTorch's TensorIterator does: `slower(a, b)` is 1 where dimension a runs slower than b, -1
+/// where faster, and 0 where no operand says, so that both keep their places.
+template <class Slower>
+std::vector<std::size_t> iterated_order(std::size_t count, const Slower& slower) {
+  std::vector<std::size_t> order;
+  for (std::size_t d = count; d-- > 0;) order.push_back(d);
+  for (std::size_t i = 1; i < count; ++i) {
+    std::size_t moving = i;
+    for (std::size_t j = i; j-- > 0;) {
+      const int verdict = slower(order[j], order[moving]);
+      if (verdict < 0) break;
+      if (verdict == 0) continue;
+      std::swap(order[j], order[moving]);
+      moving = j;
+    }
+  }
+  return order;
+}
+
+/// The strides of a result that lies like a tensor: the tensor's own where it has no gaps, else
+/// such that leave none and keep its order (empty_like, and TensorIterator for one operand).
+Dimensions dense_stride_like(const Tensor& tensor);
+
 /// For each element in row-major order its place in memory, counted from the lowest address, where
 /// the memory has no gaps but another order than row-major; else empty.
 std::vector<std::int64_t> places_in_memory(const Tensor& tensor);
@@ -35,5 +62,13 @@ Tensor in_memory_order(const Tensor& tensor);
 /// Turns elements that were written in the order of memory of `like`, a tensor of the same shape,
 /// into a tensor with its strides.
 Tensor from_memory_order(const Tensor& like, const Tensor& written);
+
+/// The strides of a result of operands of that shape with these strides, as TensorIterator has
+/// them: earlier operands decide the order of the dimensions; a stride of 0 says nothing.
+Dimensions stride_of_operands(const Dimensions& shape, std::span<const Dimensions> strides);
+
+/// The same elements where the first ones of `written` go to the first ones of `like`, as an
+/// iterator over that tensor alone walks. Without gaps.
+Tensor from_iteration_order(const Tensor& like, const Tensor& written);
 
 }  // namespace guardbit::emulator::operators

@@ -10,6 +10,7 @@
 #include "emulator/operators/kernels/adam_kernel.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/kernels/vectorised.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
@@ -25,7 +26,7 @@ struct Elements {
   std::int64_t begin = 0;
 };
 
-using Step = void (*)(const Elements&, const void* constants);
+using ElementStep = void (*)(const Elements&, const void* constants);
 
 /// Gives the tensor memory of its own, with nothing in it yet.
 void renew(Tensor& tensor) {
@@ -35,7 +36,7 @@ void renew(Tensor& tensor) {
 }
 
 /// `step` over all elements of a state, in chunks.
-OptimizerState each_element(const OptimizerState& before, bool stores_gradient, Step step,
+OptimizerState each_element(const OptimizerState& before, bool stores_gradient, ElementStep step,
                             const void* constants, int threads) {
   OptimizerState after = before;
   const auto count = static_cast<std::size_t>(before.parameter.count());
@@ -87,10 +88,13 @@ struct DecayRounding {
   bool everywhere = false, nowhere = false;
   /// a thread takes neighbours, else elements that are 512 apart
   bool is_vectorised = true;
+  /// of each element in memory, where its order is another one
+  std::span<const std::int64_t> places = {};
 
-  bool rounds(std::int64_t index) const {
+  bool rounds(std::int64_t element) const {
     if (everywhere || nowhere) return everywhere;
     constexpr std::int64_t chunk = 65536, threads = 512;
+    const std::int64_t index = places.empty() ? element : places[static_cast<std::size_t>(element)];
     const std::int64_t slot = is_vectorised ? index % 4 : index % chunk / threads % 4;
     return slot == 0;
   }
@@ -282,9 +286,13 @@ OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters
   c.has_scale = parameters.grad_scale.has_value();
   c.grad_scale = parameters.grad_scale.value_or(1);
   c.maximize = parameters.maximize;
+  const std::vector<std::int64_t> places = c.has_decay && !c.is_decoupled
+                                               ? places_in_memory(before.parameter)
+                                               : std::vector<std::int64_t>();
   c.rounding = {.everywhere = c.maximize && !c.has_scale,
                 .nowhere = c.has_scale || (before.greatest && !is_vectorised(before)),
-                .is_vectorised = is_vectorised(before)};
+                .is_vectorised = is_vectorised(before),
+                .places = places};
   if (auto after = adam_by_kernel(before, c, threads)) return *after;
   return each_element(before, c.has_scale, adam, &c, threads);
 }

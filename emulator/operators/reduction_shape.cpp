@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "emulator/operators/memory_order.hpp"
 #include "formats/support/whole_division.hpp"
 
 namespace guardbit::emulator::operators {
@@ -12,12 +13,17 @@ std::int64_t last_power_of_two(std::int64_t n) {
   return n < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
 }
 
-/// Does a dimension stand before another one in the walk?
-bool is_before(const ReducedDimension& a, const ReducedDimension& b) {
-  if ((a.result_stride == 0) != (b.result_stride == 0)) return a.result_stride == 0;
-  if (a.result_stride != b.result_stride) return a.result_stride < b.result_stride;
-  if (a.stride != b.stride) return a.stride < b.stride;
-  return a.size < b.size;
+/// Whether a dimension runs slower than another one in the walk, as TensorIterator decides it:
+/// reduced ones are the fastest, then the result's strides say, then the input's; strides of 0 say
+/// nothing.
+int runs_slower(const ReducedDimension& a, const ReducedDimension& b) {
+  if ((a.result_stride == 0) != (b.result_stride == 0)) return b.result_stride == 0 ? 1 : -1;
+  for (const auto stride : {&ReducedDimension::result_stride, &ReducedDimension::stride}) {
+    if (a.*stride == 0 || b.*stride == 0) continue;
+    if (a.*stride != b.*stride) return a.*stride < b.*stride ? -1 : 1;
+    if (a.size > b.size) return 1;
+  }
+  return 0;
 }
 
 std::vector<ReducedDimension> merged(const std::vector<ReducedDimension>& sorted) {
@@ -74,7 +80,7 @@ ReductionWalk walk_of_reduction(const Tensor& input, Dimensions dimensions, bool
   }
   ReductionWalk walk;
   const Dimensions places = contiguous_stride(input.shape);
-  std::vector<ReducedDimension> sorted;
+  std::vector<ReducedDimension> all(rank);
   std::int64_t result_stride = 1;
   for (std::size_t d = rank; d-- > 0;) {
     const std::int64_t size = input.shape[d];
@@ -85,11 +91,14 @@ ReductionWalk walk_of_reduction(const Tensor& input, Dimensions dimensions, bool
       walk.outputs *= size;
       walk.result_shape.insert(walk.result_shape.begin(), size);
     }
-    if (size != 1)
-      sorted.push_back({size, input.stride[d], places[d], is_reduced[d] ? 0 : result_stride});
+    all[d] = {size, input.stride[d], places[d], is_reduced[d] ? 0 : result_stride};
     if (!is_reduced[d]) result_stride *= size;
   }
-  std::ranges::stable_sort(sorted, is_before);
+  std::vector<ReducedDimension> sorted;
+  for (const std::size_t d : iterated_order(
+           rank, [&](std::size_t a, std::size_t b) { return runs_slower(all[a], all[b]); })) {
+    if (all[d].size != 1) sorted.push_back(all[d]);
+  }
   walk.merged = merged(sorted);
   for (const ReducedDimension& d : sorted)
     (d.result_stride == 0 ? walk.reduced : walk.kept).push_back(d);

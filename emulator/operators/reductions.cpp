@@ -115,11 +115,29 @@ bool casts_in_kernel(const Tensor& input, const formats::Format& type) {
          (input.element_bytes() == 2 && is_working_type(input.type) && type == formats::fp32);
 }
 
+Tensor tensor_of(const Tensor& like, const std::vector<float>& numbers) {
+  return tensor_of_numbers(like.type, like.shape, like.stride, numbers);
+}
+Tensor tensor_of(const Tensor& like, const std::vector<double>& numbers) {
+  Tensor tensor = tensor_of_doubles(like.shape, numbers);
+  tensor.stride = like.stride;
+  return tensor;
+}
+
+/// The same tensor, in the same place, with 0 for each NaN.
+template <class Number>
+Tensor zeros_for_nan(const Tensor& input, std::vector<Number> numbers) {
+  for (Number& number : numbers) {
+    if (std::isnan(number)) number = 0;
+  }
+  Tensor result = tensor_of(input, numbers);
+  result.offset = input.offset;
+  return result;
+}
+
 }  // namespace
 
-Dimensions stride_of_result(const Tensor& input) {
-  return has_no_gaps(input) ? input.stride : contiguous_stride(input.shape);
-}
+Dimensions stride_of_result(const Tensor& input) { return dense_stride_like(input); }
 
 Reduced sum(const Tensor& input, const ReductionRequest& request) {
   if (formats::is_integer(input.type) && (!request.type || formats::is_integer(*request.type)))
@@ -127,6 +145,15 @@ Reduced sum(const Tensor& input, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return sum(cast(input, *request.type), request);
   return reduced_in_type<SumOf>(input, kernel_of_sum(input), request, unchanged);
+}
+
+Reduced sum_without_nan(const Tensor& input, const ReductionRequest& request) {
+  if (request.type && !casts_in_kernel(input, *request.type))
+    return sum_without_nan(cast(input, *request.type), request);
+  const Tensor numbers = is_of_doubles(input) ? zeros_for_nan(input, doubles_of(input))
+                                              : zeros_for_nan(input, numbers_of(input));
+  // Its kernel reads four elements at once, of 16-bit types, too.
+  return reduced_in_type<SumOf>(numbers, {.accumulators = 4, .vector = 4}, request, unchanged);
 }
 
 Reduced mean(const Tensor& input, const ReductionRequest& request) {

@@ -27,6 +27,8 @@ struct Reduced {
 };
 
 Reduced sum(const Tensor& input, const ReductionRequest& request);
+/// The same of elements that are no NaN.
+Reduced sum_without_nan(const Tensor& input, const ReductionRequest& request);
 Reduced mean(const Tensor& input, const ReductionRequest& request);
 Reduced product(const Tensor& input, const ReductionRequest& request);
 /// Of order 0, 1, 2, infinity, -infinity or any other.

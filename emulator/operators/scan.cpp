@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -80,8 +81,10 @@ void scan_row(const Step& step, std::uint32_t log_threads, std::span<float> row)
   }
 }
 
-/// The first tile of a scan over blocks: 128 threads with some elements each.
-void scan_tile(const Step& step, std::size_t items, std::span<float> row) {
+/// A tile of a scan over blocks: 128 threads with some elements each. `before` is the sum of the
+/// tiles before it. Gives the tile's own sum.
+float scan_tile(const Step& step, std::size_t items, std::optional<float> before,
+                std::span<float> row) {
   constexpr std::size_t threads = 128, lanes = 32;
   std::vector<float> totals(threads, step.identity());
   const std::size_t used = (row.size() + items - 1) / items;
@@ -92,9 +95,9 @@ void scan_tile(const Step& step, std::size_t items, std::span<float> row) {
   }
   std::vector<float> inclusive = totals;
   for (std::size_t distance = 1; distance < lanes; distance *= 2) {
-    const std::vector<float> before = inclusive;
+    const std::vector<float> last = inclusive;
     for (std::size_t t = 0; t < threads; ++t) {
-      if (t % lanes >= distance) inclusive[t] = step(before[t - distance], before[t]);
+      if (t % lanes >= distance) inclusive[t] = step(last[t - distance], last[t]);
     }
   }
   float of_warps = 0;
@@ -108,9 +111,29 @@ void scan_tile(const Step& step, std::size_t items, std::span<float> row) {
     float prefix = 0;
     if (lane > 0) prefix = warp > 0 ? step(of_warps, inclusive[t - 1]) : inclusive[t - 1];
     if (lane == 0) prefix = of_warps;
-    if (t > 0) own[0] = step(prefix, own[0]);
+    if (before) prefix = t > 0 ? step(*before, prefix) : *before;
+    if (t > 0 || before) own[0] = step(prefix, own[0]);
     for (std::size_t i = 1; i < own.size(); ++i) own[i] = step(own[i - 1], own[i]);
   }
+  float total = inclusive[lanes - 1];
+  for (std::size_t last = 2 * lanes - 1; last < threads; last += lanes)
+    total = step(total, inclusive[last]);
+  return total;
+}
+
+/// Tiles of which each adds what comes before it. From the fourth one on what that is depends on
+/// how far the tiles before have come: nothing then.
+bool scan_tiles(const Step& step, std::size_t items, std::span<float> row) {
+  constexpr std::size_t threads = 128, most_tiles = 3;
+  const std::size_t tile = threads * items;
+  if (row.size() > most_tiles * tile) return false;
+  std::optional<float> before;
+  for (std::size_t begin = 0; begin < row.size(); begin += tile) {
+    const float total =
+        scan_tile(step, items, before, row.subspan(begin, std::min(tile, row.size() - begin)));
+    before = before ? step(*before, total) : total;
+  }
+  return true;
 }
 
 Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
@@ -141,15 +164,13 @@ Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int
   Scanned scanned;
   if (count == size) {
     const std::size_t items = input.element_bytes() == 2 ? 30 : 15;
-    const std::size_t tile = 128 * items;
-    if (numbers.size() > tile) {
-      scanned.plan = "a look-back scan in tiles of " + std::to_string(tile) +
+    scanned.plan = "tiles of 128 threads with " + std::to_string(items) + " elements";
+    scanned.is_ordered = scan_tiles(step, items, numbers);
+    if (!scanned.is_ordered) {
+      scanned.plan = "a look-back scan in more than three " + scanned.plan +
                      ", whose order depends on which tile finishes first";
-      scanned.is_ordered = false;
       return scanned;
     }
-    scan_tile(step, items, numbers);
-    scanned.plan = "one tile, 128 threads with " + std::to_string(items) + " elements";
   } else if (inner == 1) {
     const std::int64_t rows = count / size;
     const std::uint32_t log_threads = log_of_threads(size, rows);

@@ -91,21 +91,60 @@ std::int64_t impossible_in_pieces(const Tensor& gradient, const std::vector<std:
 
 constexpr std::size_t list_chunk = 65536, list_threads = 512, list_accumulators = 4;
 
-float chunk_squares(std::span<const float> chunk, bool in_vectors) {
-  std::vector<float> slots(list_threads * list_accumulators);
+/// What a norm adds of its elements, and how two sums meet.
+enum class ListNorm : std::uint8_t { magnitudes, squares, greatest };
+
+template <ListNorm kind, class Number>
+Number with_element(Number own, Number x) {
+  if constexpr (kind == ListNorm::squares) return std::fma(x, x, own);
+  if constexpr (kind == ListNorm::magnitudes) return own + std::fabs(x);
+  return std::isnan(own) || own > std::fabs(x) ? own : std::fabs(x);
+}
+template <ListNorm kind, class Number>
+Number of_threads(std::span<Number> values) {
+  if constexpr (kind != ListNorm::greatest) return sum_of_two_stages(values);
+  Number greatest = 0;
+  for (const Number x : values) greatest = with_element<kind>(greatest, x);
+  return greatest;
+}
+
+template <ListNorm kind, class Number>
+Number chunk_norm(std::span<const Number> chunk, bool in_vectors) {
+  std::vector<Number> slots(list_threads * list_accumulators);
   for (std::size_t i = 0; i < chunk.size(); ++i) {
     const std::size_t in_round = i % slots.size();
     const std::size_t t = in_vectors ? in_round / list_accumulators : in_round % list_threads;
     const std::size_t k = in_vectors ? in_round % list_accumulators : in_round / list_threads;
-    float& own = slots[t * list_accumulators + k];
-    own = std::fma(chunk[i], chunk[i], own);
+    Number& own = slots[t * list_accumulators + k];
+    own = with_element<kind>(own, chunk[i]);
   }
-  std::vector<float> threads(list_threads);
+  std::vector<Number> threads(list_threads);
   for (std::size_t t = 0; t < list_threads; ++t) {
-    for (std::size_t k = 0; k < list_accumulators; ++k)
-      threads[t] += slots[t * list_accumulators + k];
+    for (std::size_t k = 0; k < list_accumulators; ++k) {
+      const Number own = slots[t * list_accumulators + k];
+      threads[t] =
+          kind == ListNorm::greatest ? with_element<kind>(threads[t], own) : threads[t] + own;
+    }
   }
-  return sum_of_two_stages(threads);
+  return of_threads<kind>(std::span(threads));
+}
+
+/// Of a tensor without gaps.
+template <ListNorm kind, class Number>
+Number list_norm(const Tensor& tensor) {
+  const Tensor in_order = in_memory_order(tensor);
+  const ViewOf<Number> numbers(in_order);
+  const bool starts_aligned =
+      is_aligned(tensor, static_cast<int>(list_accumulators) * tensor.element_bytes());
+  std::vector<Number> threads(list_threads);
+  for (std::size_t begin = 0; begin < numbers.size(); begin += list_chunk) {
+    const std::size_t rest = numbers.size() - begin;
+    const auto chunk = numbers.part(begin, std::min(rest, list_chunk));
+    const Number own = chunk_norm<kind>(chunk, starts_aligned && rest % list_accumulators == 0);
+    Number& thread = threads[begin / list_chunk % list_threads];
+    thread = kind == ListNorm::greatest ? with_element<kind>(thread, own) : thread + own;
+  }
+  return of_threads<kind>(std::span(threads));
 }
 
 }  // namespace
@@ -312,26 +351,23 @@ Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor
   return tensor_of_bytes(input.type, input.shape, input.stride, std::move(bytes));
 }
 
-std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double order,
-                                  const std::optional<formats::Format>& type) {
-  if (order != 2) return {};
-  std::vector<Tensor> norms;
-  for (const Tensor& tensor : tensors) {
-    const Tensor in_order = in_memory_order(tensor);
-    const NumberView numbers(in_order);
-    const bool starts_aligned =
-        is_aligned(tensor, static_cast<int>(list_accumulators) * tensor.element_bytes());
-    std::vector<float> threads(list_threads);
-    for (std::size_t begin = 0; begin < numbers.size(); begin += list_chunk) {
-      const std::size_t rest = numbers.size() - begin;
-      const auto chunk = numbers.part(begin, std::min(rest, list_chunk));
-      threads[begin / list_chunk % list_threads] +=
-          chunk_squares(chunk, starts_aligned && rest % list_accumulators == 0);
-    }
-    const float norm = std::sqrt(sum_of_two_stages(threads));
-    norms.push_back(tensor_of_numbers(type.value_or(tensor.type), {}, {&norm, 1}));
-  }
-  return norms;
+namespace {
+
+template <class Number>
+Number norm_of(const Tensor& tensor, double order) {
+  if (order == 1) return list_norm<ListNorm::magnitudes, Number>(tensor);
+  if (order == 2) return std::sqrt(list_norm<ListNorm::squares, Number>(tensor));
+  return list_norm<ListNorm::greatest, Number>(tensor);
+}
+
+}  // namespace
+
+Tensor norm_of_list(const Tensor& tensor, double order,
+                    const std::optional<formats::Format>& type) {
+  if (tensor.type == formats::fp64)
+    return tensor_of_doubles({}, std::array{norm_of<double>(tensor, order)});
+  return tensor_of_numbers(type.value_or(tensor.type), {},
+                           std::array{norm_of<float>(tensor, order)});
 }
 
 }  // namespace guardbit::emulator::operators

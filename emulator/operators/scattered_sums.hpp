@@ -32,8 +32,8 @@ ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor
 Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor>>& indices,
                      const Tensor& values);
 
-/// The L2 norms of a list of tensors.
-std::vector<Tensor> norms_of_list(const std::vector<Tensor>& tensors, double order,
-                                  const std::optional<formats::Format>& type);
+/// The norm of a tensor of a list, of order 1, 2 or infinity, where the kernel of lists takes it:
+/// tensors of one type without gaps.
+Tensor norm_of_list(const Tensor& tensor, double order, const std::optional<formats::Format>& type);
 
 }  // namespace guardbit::emulator::operators

@@ -26,7 +26,8 @@ std::int64_t lanes_of(std::int64_t size) {
 
 /// Does a row fit beside the warps' values?
 bool fits_shared_memory(const SoftmaxSizes& sizes, std::int64_t threads) {
-  return sizes.size < (shared_memory - threads / 32 * 4) / sizes.element_bytes;
+  const std::int64_t of_warp = std::max(4, sizes.element_bytes);
+  return sizes.size < (shared_memory - threads / 32 * of_warp) / sizes.element_bytes;
 }
 
 }  // namespace

@@ -45,8 +45,14 @@ Value two_stages(std::span<Value> values, const Value& absent, const Combine& co
 inline float sum_of_two_stages(std::span<float> values) {
   return two_stages(values, 0.0F, [](float a, float b) { return a + b; });
 }
+inline double sum_of_two_stages(std::span<double> values) {
+  return two_stages(values, 0.0, [](double a, double b) { return a + b; });
+}
 inline float halved_sum(std::span<float> values) {
   return halved(values, [](float a, float b) { return a + b; });
+}
+inline double halved_sum(std::span<double> values) {
+  return halved(values, [](double a, double b) { return a + b; });
 }
 
 }  // namespace guardbit::emulator::operators

@@ -15,6 +15,7 @@ std::span<const Handler> data_calls();
 std::span<const Handler> draw_calls();
 std::span<const Handler> foreach_calls();
 std::span<const Handler> gate_calls();
+std::span<const Handler> interpolation_calls();
 std::span<const Handler> loss_calls();
 std::span<const Handler> norm_calls();
 std::span<const Handler> optimizer_calls();

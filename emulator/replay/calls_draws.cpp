@@ -39,9 +39,13 @@ Answer distributed(const Call& call, const Context& context, Distribution distri
                    const formats::Format& type, const Dimensions& shape, Numbers x = {}) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  const bool is_unit = distribution == Distribution::uniform && x.first == 0 && x.second == 1;
-  if (!ops::is_working_type(type) && !(type == formats::fp64 && is_unit))
+  if (!ops::is_working_type(type) && type != formats::fp64)
     return unmodelled("draws of a type without a model");
+  const bool is_unit = distribution == Distribution::uniform && x.first == 0 && x.second == 1;
+  const bool is_measured =
+      is_unit || distribution == Distribution::normal || distribution == Distribution::bernoulli;
+  if (type == formats::fp64 && !is_measured)
+    return unmodelled("draws of FP64 of this distribution, not measured");
   const auto numbers = [&] {
     switch (distribution) {
       case Distribution::uniform: return ops::uniform(type, shape, x.first, x.second, *draws);
@@ -60,17 +64,30 @@ Answer new_numbers(const Call& call, Context& context) {
                      call.integers(0, "size"));
 }
 
-/// In the order of memory of the tensor that they are like or that they fill.
+/// In the order in which the tensor is filled that they are like, or that they fill.
 Answer in_order_of(const Tensor& like, Answer answer) {
-  for (auto& result : answer.results) result = ops::from_memory_order(like, *result);
+  for (auto& result : answer.results) result = ops::from_iteration_order(like, *result);
   return answer;
+}
+/// A new tensor like the first operand, as the call's memory_format says; nothing in it.
+Tensor new_like(const Call& call) {
+  Tensor like = call.tensor(0, "self");
+  const std::string format = call.text(by_name, "memory_format", "torch.preserve_format");
+  if (format.find("channels_last") != std::string::npos) {
+    like.stride = ops::channels_last_stride(like.shape);
+  } else if (format.find("contiguous_format") != std::string::npos) {
+    like.stride = ops::contiguous_stride(like.shape);
+  } else {
+    like.stride = ops::dense_stride_like(like);
+  }
+  return like;
 }
 template <Distribution distribution>
 Answer numbers_like(const Call& call, Context& context) {
-  const Tensor& input = call.tensor(0, "self");
-  return in_order_of(input,
+  const Tensor like = new_like(call);
+  return in_order_of(like,
                      distributed(call, context, distribution,
-                                 call.dtype(by_name, "dtype").value_or(input.type), input.shape));
+                                 call.dtype(by_name, "dtype").value_or(like.type), like.shape));
 }
 
 Answer filled(const Call& call, const Context& context, Distribution distribution, Numbers x) {
@@ -91,18 +108,48 @@ Answer filled_exponentially(const Call& call, Context& context) {
 Answer filled_with_choices(const Call& call, Context& context) {
   return filled(call, context, Distribution::bernoulli, {call.number(1, "p", 0.5), 0});
 }
+/// In rows, however the tensor lies that says the shape.
+Answer choices(const Call& call, Context& context) {
+  const Tensor& self = call.tensor(0, "self");
+  return distributed(call, context, Distribution::bernoulli, self.type, self.shape,
+                     {call.number(1, "p"), 0});
+}
 
-Answer integers(const Call& call, Context& context) {
+struct Range {
+  std::int64_t low = 0, high = 0;
+};
+Answer drawn_integers(const Call& call, const Context& context, const formats::Format& type,
+                      const Dimensions& shape, Range range) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
+  auto result = ops::integers(type, shape, range.low, range.high, *draws);
+  if (!result)
+    return unmodelled("integers of a range of 2^28 or more, or that the type does not have");
+  return drawn(std::move(result), formats::element_count(shape), context);
+}
+Answer integers(const Call& call, Context& context) {
   const bool has_low = call.op.starts_with("aten.randint.low");
   const std::size_t size = has_low ? 2 : 1;
-  const Dimensions shape = call.integers(size, "size");
-  auto result =
-      ops::integers(call.dtype(by_name, "dtype").value_or(formats::int64), shape,
-                    has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high"), *draws);
-  if (!result) return unmodelled("integers of a range of 2^28 or more");
-  return drawn(std::move(result), formats::element_count(shape), context);
+  return drawn_integers(call, context, call.dtype(by_name, "dtype").value_or(formats::int64),
+                        call.integers(size, "size"),
+                        {has_low ? call.integer(0, "low") : 0, call.integer(size - 1, "high")});
+}
+Answer integers_like(const Call& call, Context& context) {
+  const Tensor like = new_like(call);
+  const bool has_low = call.op.find("low") != std::string::npos;
+  return in_order_of(
+      like, drawn_integers(
+                call, context, call.dtype(by_name, "dtype").value_or(like.type), like.shape,
+                {has_low ? call.integer(1, "low") : 0, call.integer(has_low ? 2 : 1, "high")}));
+}
+Answer filled_with_integers(const Call& call, Context& context) {
+  const Tensor& self = call.tensor(0, "self");
+  const bool has_from = call.op.ends_with("from");
+  const Value* last = has_from ? call.find(2, "to") : call.find(1, "to");
+  if (last == nullptr || last->is_none()) return unmodelled("integers without an upper end");
+  return in_order_of(self, drawn_integers(call, context, self.type, self.shape,
+                                          {has_from ? call.integer(1, "from") : 0,
+                                           call.integer(has_from ? 2 : 1, "to")}));
 }
 
 Answer permutation(const Call& call, Context& context) {
@@ -125,8 +172,8 @@ constexpr std::uint64_t drawn_by_bernoulli = 12;
 Answer bernoulli(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  Answer answer =
-      computed({ops::bernoulli(call.tensor(0, "self"), *draws)}, std::string(how_drawn));
+  Answer answer = computed({ops::bernoulli(floating_or_double(call.tensor(0, "self")), *draws)},
+                           std::string(how_drawn));
   answer.drawn = drawn_by_bernoulli;
   return answer;
 }
@@ -134,23 +181,44 @@ Answer bernoulli(const Call& call, Context& context) {
 Answer dropout(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
-  const Tensor& input = call.tensor(0, "input");
-  ops::Dropped all = ops::dropout(input, call.number(1, "p"), *draws);
+  const Tensor& input = floating_or_double(call.tensor(0, "input"));
+  const double probability = call.number(1, "p");
+  if (!call.boolean(2, "train", true) || probability == 1)
+    return unmodelled("a dropout that draws nothing");
+  ops::Dropped all = ops::dropout(input, probability, *draws);
   Answer answer = computed({std::move(all.output), std::move(all.mask)}, std::string(how_drawn));
   answer.drawn = ops::increment_of_dropout(input.count(), context.machine);
   return answer;
 }
 
+/// What it gives, and what it writes to the noise.
+Answer noisy_relu(const Call& call, Context& context) {
+  const auto draws = draws_of(call, context);
+  if (!draws) return not_recorded();
+  const Tensor& input = floating_or_double(call.tensor(0, "self"));
+  if (!call.boolean(4, "training", false)) return unmodelled("a noisy relu without noise");
+  const Tensor& noise = call.tensor(1, "noise");
+  if (noise.shape != input.shape || noise.type != input.type || !ops::is_contiguous(noise))
+    return unmodelled("noise that does not lie in rows");
+  ops::NoisyRelu all = ops::noisy_relu(input, call.number(2, "lower", 1. / 8),
+                                       call.number(3, "upper", 1. / 3), *draws);
+  Answer answer =
+      drawn(std::move(all.output), input.count(), context, input.type == formats::fp64 ? 2 : 4);
+  answer.also_changed.emplace_back("noise", std::move(all.noise));
+  return answer;
+}
+
 /// What another operator gives for these operands.
-Tensor drawn_by(std::string op, List args, Context& context) {
+Tensor drawn_by(std::string op, List args, Context& context, std::size_t result = 0) {
   Call call;
   call.op = std::move(op);
   call.args = std::move(args);
   const Handler* handler = find_handler(call.op);
   if (handler == nullptr) throw UnknownArguments{"no model of " + call.op};
   const Answer answer = handler->answer(call, context);
-  if (answer.results.empty() || !answer.results[0]) throw UnknownArguments{answer.plan};
-  return *answer.results[0];
+  if (answer.results.size() <= result || !answer.results[result])
+    throw UnknownArguments{answer.plan};
+  return *answer.results[result];
 }
 
 /// The greatest ratios of probabilities to exponentially distributed numbers win.
@@ -158,19 +226,23 @@ Answer multinomial(const Call& call, Context& context) {
   const auto draws = draws_of(call, context);
   if (!draws) return not_recorded();
   const Tensor& weights = call.tensor(0, "self");
-  if (call.integer(1, "num_samples") != 1) return unmodelled("several samples of a row");
-  if (!ops::is_working_type(weights.type)) return unmodelled("a type without a model");
+  const std::int64_t samples = call.integer(1, "num_samples");
+  if (samples != 1 && call.boolean(2, "replacement", false))
+    return unmodelled("several samples of a row with replacement");
+  Tensor like = floating_or_double(weights);
+  like.stride = ops::dense_stride_like(weights);
   const Tensor numbers =
-      ops::from_memory_order(weights, ops::exponential(weights.type, weights.shape, 1, *draws));
+      ops::from_iteration_order(like, ops::exponential(weights.type, weights.shape, 1, *draws));
   const Tensor ratios = drawn_by("aten.div.Tensor", {Value{weights}, Value{numbers}}, context);
-  return drawn(drawn_by("aten.argmax.default",
-                        {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context),
-               weights.count(), context);
+  Tensor chosen = samples == 1
+                      ? drawn_by("aten.argmax.default",
+                                 {Value{ratios}, Value{std::int64_t{-1}}, Value{true}}, context)
+                      : drawn_by("aten.topk.default", {Value{ratios}, Value{samples}}, context, 1);
+  return drawn(std::move(chosen), weights.count(), context, weights.type == formats::fp64 ? 2 : 4);
 }
 
 Answer dropout_gradient(const Call& call, Context&) {
-  const Tensor& gradient = call.tensor(0, "grad_output");
-  if (!ops::is_working_type(gradient.type)) return unmodelled("a type without a model");
+  const Tensor& gradient = floating_or_double(call.tensor(0, "grad_output"));
   return computed(
       {ops::dropout_gradient(gradient, call.tensor(1, "mask"), call.number(2, "scale"))},
       "(mask dy) scale");
@@ -178,6 +250,7 @@ Answer dropout_gradient(const Call& call, Context&) {
 
 constexpr std::array draw_handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
+    Handler{"aten.bernoulli.p", choices},
     Handler{"aten.bernoulli_.float", filled_with_choices},
     Handler{"aten.exponential_.default", filled_exponentially},
     Handler{"aten.multinomial.default", multinomial},
@@ -188,9 +261,14 @@ constexpr std::array draw_handlers = {
     Handler{"aten.rand_like.default", numbers_like<Distribution::uniform>},
     Handler{"aten.randint.default", integers},
     Handler{"aten.randint.low", integers},
+    Handler{"aten.randint_like.default", integers_like},
+    Handler{"aten.randint_like.low_dtype", integers_like},
     Handler{"aten.randn.default", new_numbers<Distribution::normal>},
     Handler{"aten.randn_like.default", numbers_like<Distribution::normal>},
+    Handler{"aten.random_.from", filled_with_integers},
+    Handler{"aten.random_.to", filled_with_integers},
     Handler{"aten.randperm.default", permutation},
+    Handler{"aten.rrelu_with_noise", noisy_relu},
     Handler{"aten.uniform_.default", filled_uniformly},
 };
 

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
+#include "emulator/operators/memory_order.hpp"
+#include "emulator/operators/scattered_sums.hpp"
 #include "emulator/replay/calls.hpp"
 
 // Operators over lists of tensors (aten._foreach_add_.List): each tensor is computed as by the
@@ -23,18 +27,57 @@ Value number_of(const Tensor& tensor, std::size_t number) {
   return {operators::doubles_of(tensor).at(number)};
 }
 
-/// What the kernels of lists do otherwise: those with a number for each tensor divide by it, and do
-/// not multiply by its reciprocal.
-void adapt_to_lists(const std::string& name, Call& single) {
-  if (name != "div" || single.args.size() < 2 || single.args[1].tensor() != nullptr) return;
-  const double divisor = single.number(1, "other");
-  Tensor tensor = single.tensor(0, "self").type == formats::fp64
-                      ? operators::tensor_of_doubles({}, std::array{divisor})
-                      : operators::tensor_of_numbers(formats::fp32, {},
-                                                     std::array{static_cast<float>(divisor)});
-  // As a number of Python it takes no part in the choice of types.
-  tensor.is_on_gpu = false;
-  single.args[1] = Value{std::move(tensor)};
+bool lie_alike(const Tensor& a, const Tensor& b) {
+  if (a.shape != b.shape) return false;
+  for (std::size_t d = 0; d < a.shape.size(); ++d) {
+    if (a.shape[d] != 1 && a.stride[d] != b.stride[d]) return false;
+  }
+  return true;
+}
+
+/// Do the kernels of lists take them? Tensors of one type on the GPU without gaps, those of the
+/// same number alike. Others are computed one by one.
+bool is_for_lists(const Call& call) {
+  const std::vector<Tensor> first = call.tensors(0, "self");
+  List arguments = call.args;
+  for (const auto& [name, value] : call.kwargs) arguments.push_back(value);
+  for (const Value& argument : arguments) {
+    const List* list = argument.list();
+    if (list == nullptr || list->size() != first.size()) continue;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      const Tensor* tensor = (*list)[i].tensor();
+      if (tensor == nullptr) continue;
+      if (tensor->type != first[0].type || !tensor->is_on_gpu || !operators::has_no_gaps(*tensor) ||
+          !lie_alike(*tensor, first[i]))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// What the kernels of lists do otherwise: they divide by a number, and do not multiply by its
+/// reciprocal, and they take powers of any exponent by powf. The number is FP32 then, in whatever
+/// type the tensor is. Gives whether it changed the call.
+bool adapt_to_lists(const std::string& name, Call& single) {
+  if ((name != "div" && name != "pow") || single.args.size() < 2 ||
+      single.args[1].tensor() != nullptr)
+    return false;
+  const formats::Format& type = single.tensor(0, "self").type;
+  if (type != formats::fp64 && !operators::is_working_type(type)) return false;
+  const double number = single.number(1, "other");
+  single.args[1] = Value{type == formats::fp64
+                             ? operators::tensor_of_doubles({1}, std::array{number})
+                             : operators::tensor_of_numbers(
+                                   formats::fp32, {1}, std::array{static_cast<float>(number)})};
+  return true;
+}
+
+/// A result of FP32 in the type and shape of its operand.
+Tensor stored_like(const Tensor& like, const Tensor& result) {
+  if (like.type == formats::fp64) {
+    return operators::tensor_of_doubles(like.shape, operators::doubles_of(result));
+  }
+  return operators::tensor_of_numbers(like.type, like.shape, operators::numbers_of(result));
 }
 
 /// The greater and the lesser of lists come from the unit, NaNs too.
@@ -50,6 +93,7 @@ Answer each_tensor(const Call& call, Context& context) {
   const Handler* handler = find_handler(op);
   if (handler == nullptr) return unmodelled("no model of this operator");
   const std::vector<Tensor> tensors = call.tensors(0, "self");
+  const bool is_of_lists = !tensors.empty() && is_for_lists(call);
   const bool has_tensor_of_numbers =
       name.starts_with("addc") && call.args.size() > 3 && call.args[3].tensor() != nullptr;
   Answer answer;
@@ -62,14 +106,60 @@ Answer each_tensor(const Call& call, Context& context) {
                                 : part_of(call.args[k], i, tensors.size()));
     for (const auto& [key, value] : call.kwargs)
       single.kwargs.emplace(key, part_of(value, i, tensors.size()));
-    if (call.op.ends_with(".ScalarList")) adapt_to_lists(name, single);
+    const bool is_adapted = is_of_lists && adapt_to_lists(name, single);
     Answer of_one = handler->answer(single, context);
     if (of_one.status != Status::exact) return of_one;
     answer.results.push_back(std::move(of_one.results.at(0)));
-    if (name == "maximum" || name == "minimum") make_unit_nans(*answer.results.back());
+    Tensor& result = *answer.results.back();
+    if (is_adapted) result = stored_like(tensors[i], result);
+    if (is_of_lists && (name == "maximum" || name == "minimum")) make_unit_nans(result);
     answer.plan = "each: " + of_one.plan;
   }
   if (call.is_in_place()) answer.changed = {"self"};
+  return answer;
+}
+
+/// Has it zeros of both signs? Which of them is the greatest then is left open.
+bool has_both_zeros(const Tensor& tensor) {
+  bool has_positive = false, has_negative = false;
+  for (const float x : operators::numbers_of(tensor)) {
+    has_positive = has_positive || (x == 0 && !std::signbit(x));
+    has_negative = has_negative || (x == 0 && std::signbit(x));
+  }
+  return has_positive && has_negative;
+}
+
+Answer greatest(const Call& call, Context& context) {
+  for (const Tensor& tensor : call.tensors(0, "self")) {
+    if (has_both_zeros(tensor))
+      return unmodelled("the greatest of tensors with zeros of both signs");
+  }
+  return each_tensor(call, context);
+}
+
+Answer norms(const Call& call, Context& context) {
+  const std::vector<Tensor> tensors = call.tensors(0, "self");
+  const double order = call.number(1, "ord", 2);
+  const bool is_of_lists =
+      !tensors.empty() && is_for_lists(call) &&
+      (order == 1 || order == 2 || order == std::numeric_limits<double>::infinity());
+  const Handler* of_one = find_handler("aten.linalg_vector_norm.default");
+  Answer answer = computed({}, "chunks of 65536, 512 threads with 4 accumulators");
+  for (const Tensor& tensor : tensors) {
+    if (tensor.type != formats::fp64) floating(tensor);
+    if (is_of_lists) {
+      answer.results.emplace_back(operators::norm_of_list(tensor, order, call.dtype(2, "dtype")));
+      continue;
+    }
+    Call single;
+    single.op = "aten.linalg_vector_norm.default";
+    single.args = {Value{tensor}, Value{order}};
+    if (const Value* type = call.find(2, "dtype")) single.kwargs.emplace("dtype", *type);
+    Answer norm = of_one->answer(single, context);
+    if (norm.status != Status::exact) return norm;
+    answer.results.push_back(std::move(norm.results.at(0)));
+    answer.plan = "each: " + norm.plan;
+  }
   return answer;
 }
 
@@ -96,6 +186,7 @@ constexpr std::array foreach_handlers = {
     Handler{"aten._foreach_lerp_", each_tensor},
     Handler{"aten._foreach_log", each_tensor},
     Handler{"aten._foreach_log_", each_tensor},
+    Handler{"aten._foreach_max", greatest},
     Handler{"aten._foreach_maximum", each_tensor},
     Handler{"aten._foreach_maximum_", each_tensor},
     Handler{"aten._foreach_minimum", each_tensor},
@@ -104,6 +195,7 @@ constexpr std::array foreach_handlers = {
     Handler{"aten._foreach_mul_", each_tensor},
     Handler{"aten._foreach_neg", each_tensor},
     Handler{"aten._foreach_neg_", each_tensor},
+    Handler{"aten._foreach_norm", norms},
     Handler{"aten._foreach_pow", each_tensor},
     Handler{"aten._foreach_pow_", each_tensor},
     Handler{"aten._foreach_reciprocal", each_tensor},

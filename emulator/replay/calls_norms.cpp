@@ -24,7 +24,7 @@ std::size_t normalized_dimensions(const Call& call, std::size_t position, std::s
 
 Answer layer_norm(const Call& call, Context& context) {
   ops::RowNormResult all =
-      ops::row_norm(ops::RowNorm::layer, floating(call.tensor(0, "input")),
+      ops::row_norm(ops::RowNorm::layer, floating_or_double(call.tensor(0, "input")),
                     normalized_dimensions(call, 0, "input"), call.optional_tensor(2, "weight"),
                     call.optional_tensor(3, "bias"), call.number(4, "eps", 1e-5), context.threads);
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
@@ -32,10 +32,13 @@ Answer layer_norm(const Call& call, Context& context) {
 }
 
 Answer rms_norm(const Call& call, Context& context) {
-  ops::RowNormResult all = ops::row_norm(
-      ops::RowNorm::rms, floating(call.tensor(0, "input")), normalized_dimensions(call, 0, "input"),
-      call.optional_tensor(2, "weight"), nullptr,
-      call.number(3, "eps", std::numeric_limits<float>::epsilon()), context.threads);
+  const double least = call.tensor(0, "input").type == formats::fp64
+                           ? std::numeric_limits<double>::epsilon()
+                           : double{std::numeric_limits<float>::epsilon()};
+  ops::RowNormResult all =
+      ops::row_norm(ops::RowNorm::rms, floating_or_double(call.tensor(0, "input")),
+                    normalized_dimensions(call, 0, "input"), call.optional_tensor(2, "weight"),
+                    nullptr, call.number(3, "eps", least), context.threads);
   return computed({std::move(all.output), std::move(all.reciprocal)}, std::move(all.plan));
 }
 
@@ -57,35 +60,59 @@ Answer gradients(const Call& call, std::size_t mask_position,
   return computed(std::move(wanted), std::move(plan));
 }
 
+bool has_blocks_of_rows(const Tensor& input, std::size_t normalised) {
+  std::size_t rows = 1, columns = 1;
+  for (std::size_t d = 0; d < input.shape.size(); ++d)
+    (d + normalised < input.shape.size() ? rows : columns) *=
+        static_cast<std::size_t>(input.shape[d]);
+  return ops::column_shape(rows, columns).blocks > 1;
+}
+
+constexpr std::string_view mixed_types = "a gradient of another type than the input's";
+bool has_mixed_types(const Call& call) {
+  return call.tensor(0, "grad_out").type != call.tensor(1, "input").type;
+}
+
 Answer layer_norm_gradients(const Call& call, Context& context) {
+  if (has_mixed_types(call)) return unmodelled(std::string(mixed_types));
+  const std::size_t count = normalized_dimensions(call, 1, "input");
+  // Blocks of many rows store into a weight's gradient that is not there.
+  if (wants(call, 7, 2) && !wants(call, 7, 1) && has_blocks_of_rows(call.tensor(1, "input"), count))
+    return unmodelled("layer_norm's gradient of the bias alone, of more than 65,536 rows");
   ops::RowNormGradients all = ops::row_norm_gradients(
-      ops::RowNorm::layer, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
-      normalized_dimensions(call, 1, "input"), &call.tensor(3, "mean"), call.tensor(4, "rstd"),
-      call.optional_tensor(5, "weight"), wants(call, 7, 1) || wants(call, 7, 2), context.threads);
+      ops::RowNorm::layer, floating_or_double(call.tensor(0, "grad_out")),
+      floating_or_double(call.tensor(1, "input")), normalized_dimensions(call, 1, "input"),
+      &call.tensor(3, "mean"), call.tensor(4, "rstd"), call.optional_tensor(5, "weight"),
+      wants(call, 7, 1) || wants(call, 7, 2), context.threads);
   return gradients(call, 7, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                    std::move(all.plan));
 }
 
 Answer rms_norm_gradients(const Call& call, Context& context) {
+  if (has_mixed_types(call)) return unmodelled(std::string(mixed_types));
   ops::RowNormGradients all = ops::row_norm_gradients(
-      ops::RowNorm::rms, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
-      normalized_dimensions(call, 1, "input"), nullptr, call.tensor(3, "rstd"),
-      call.optional_tensor(4, "weight"), wants(call, 5, 1), context.threads);
+      ops::RowNorm::rms, floating_or_double(call.tensor(0, "grad_out")),
+      floating_or_double(call.tensor(1, "input")), normalized_dimensions(call, 1, "input"), nullptr,
+      call.tensor(3, "rstd"), call.optional_tensor(4, "weight"), wants(call, 5, 1),
+      context.threads);
   return gradients(call, 5, {std::move(all.input), std::move(all.weight)}, std::move(all.plan));
 }
 
 Answer group_norm(const Call& call, Context&) {
-  ops::ChannelNormResult all = ops::group_norm(
-      floating(call.tensor(0, "input")), call.optional_tensor(1, "weight"),
-      call.optional_tensor(2, "bias"), call.integer(6, "group"), call.number(7, "eps"));
+  const Tensor& input = floating_or_double(call.tensor(0, "input"));
+  ops::ChannelNormResult all =
+      ops::group_norm(input, call.optional_tensor(1, "weight"), call.optional_tensor(2, "bias"),
+                      call.integer(6, "group"), call.number(7, "eps"));
   return computed({std::move(all.output), std::move(all.mean), std::move(all.reciprocal)},
                   std::move(all.plan));
 }
 Answer group_norm_gradients(const Call& call, Context&) {
-  ops::ChannelNormGradients all = ops::group_norm_gradients(
-      floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
-      call.tensor(2, "mean"), call.tensor(3, "rstd"), call.optional_tensor(4, "weight"),
-      call.integer(8, "group"));
+  const Tensor& gradient = floating_or_double(call.tensor(0, "grad_out"));
+  const Tensor& input = floating_or_double(call.tensor(1, "input"));
+  if (gradient.type != input.type) return unmodelled("gradient and input of different types");
+  ops::ChannelNormGradients all =
+      ops::group_norm_gradients(gradient, input, call.tensor(2, "mean"), call.tensor(3, "rstd"),
+                                call.optional_tensor(4, "weight"), call.integer(8, "group"));
   return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                    std::move(all.plan));
 }
@@ -143,6 +170,10 @@ Answer batch_norm_gradients(const Call& call, Context&) {
     return gradients(call, 9, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                      std::move(all.plan));
   }
+  const Dimensions& shape = call.tensor(1, "input").shape;
+  if (wants(call, 9, 2) && !wants(call, 9, 1) && shape.size() > 1 && shape[1] == 1)
+    return unmodelled(
+        "of one channel the gradient of a bias beside no weight, which an H200 left at 0");
   ops::ChannelNormGradients all = ops::batch_norm_gradients(
       floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
       call.tensor(5, "save_mean"), call.tensor(6, "save_invstd"), call.optional_tensor(2, "weight"),

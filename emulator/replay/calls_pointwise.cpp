@@ -145,7 +145,7 @@ Answer binary(const Call& call, Context& context) {
 Operand stored_number(const Operand& number, const Format& common) {
   if (!number.is_number || !operators::is_working_type(common)) return number;
   return {operators::tensor_of_numbers(common, {}, operators::numbers_of(number.tensor)), true,
-          number.number};
+          number.number, number.is_tensor};
 }
 
 Answer of_stored_number(const Call& call, Context& context) {
@@ -195,7 +195,7 @@ Answer div(const Call& call, Context& context) {
     return with_numbers(call, context, "div" + ending, operands, {}, floating_type(operands));
   const Format type = floating_type(operands);
   // The kernels multiply by the reciprocal. That of plain division is formed in FP64.
-  const double divisor = call.number(1, "other");
+  const double divisor = operands[1].number;
   const double inverse =
       mode.empty() || type == formats::fp64 ? 1 / divisor : double{1 / static_cast<float>(divisor)};
   operands.pop_back();
@@ -223,8 +223,8 @@ Answer pow(const Call& call, Context& context) {
   auto operands = two(call);
   const Format common = common_type(operands);
   if (formats::is_integer(common)) return unmodelled("powers of integers");
-  if (operands[1].is_number) {
-    const double exponent = call.number(1, "exponent");
+  if (operands[1].is_of_python()) {
+    const double exponent = operands[1].number;
     if (exponent == 1) return moves_data();
     if (const auto kernel = kernel_of_exponent(exponent); !kernel.empty())
       return with_numbers(call, context, kernel, {operands[0]}, {}, common);
@@ -237,7 +237,7 @@ Answer lerp(const Call& call, Context& context) {
   std::vector<Operand> operands = {operand(call, 0, "self"), operand(call, 1, "end")};
   const Operand weight = operand(call, 2, "weight");
   if (weight.is_number)
-    return with_numbers(call, context, "lerp_by_number", operands, {call.number(2, "weight")},
+    return with_numbers(call, context, "lerp_by_number", operands, {weight.number},
                         common_type(operands));
   operands.push_back(weight);
   return with_numbers(call, context, "lerp", operands, {}, common_type(operands));
@@ -267,7 +267,7 @@ Answer clamp(const Call& call, Context& context) {
     return with_integers(call, has_low ? "maximum" : "minimum", operands, common);
   }
   const bool by_numbers = std::all_of(operands.begin() + 1, operands.end(),
-                                      [](const Operand& bound) { return bound.is_number; });
+                                      [](const Operand& bound) { return bound.is_of_python(); });
   if (!by_numbers) {
     const std::string_view kernel = operands.size() == 3 ? "clamp_by_tensors"
                                     : has_low            ? "maximum"

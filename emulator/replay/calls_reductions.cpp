@@ -39,6 +39,12 @@ Answer answered(ops::Reduced reduced) {
 Answer sum(const Call& call, Context& context) {
   return answered(ops::sum(input_of(call), request_of(call, context, 1, 2)));
 }
+Answer sum_without_nan(const Call& call, Context& context) {
+  const Tensor& input = input_of(call);
+  const ops::ReductionRequest request = request_of(call, context, 1, 2);
+  return answered(formats::is_integer(input.type) ? ops::sum(input, request)
+                                                  : ops::sum_without_nan(input, request));
+}
 Answer mean(const Call& call, Context& context) {
   return answered(ops::mean(input_of(call), request_of(call, context, 1, 2)));
 }
@@ -133,6 +139,7 @@ constexpr std::array reduction_handlers = {
     Handler{"aten.mean", mean},
     Handler{"aten.min.default", extreme<false>},
     Handler{"aten.min.dim", extreme_and_index<false>},
+    Handler{"aten.nansum", sum_without_nan},
     Handler{"aten.norm.Scalar", norm},
     Handler{"aten.norm.ScalarOpt_dim", norm},
     Handler{"aten.prod", product_of_elements},

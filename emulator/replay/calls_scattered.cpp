@@ -4,7 +4,7 @@
 #include "emulator/operators/scattered_sums.hpp"
 #include "emulator/replay/calls.hpp"
 
-// Sums whose terms are scattered, and norms of lists.
+// Sums whose terms are scattered.
 namespace guardbit::emulator::replay {
 namespace {
 
@@ -40,16 +40,6 @@ Answer index_add(const Call& call, Context& context) {
   return answered(ops::index_add(input, call.integer(1, "dim"), call.tensor(2, "index"),
                                  floating(call.tensor(3, "source")), call.number(4, "alpha", 1),
                                  recorded_result(call, input.shape, context)));
-}
-
-Answer norms_of_list(const Call& call, Context&) {
-  const std::vector<Tensor> tensors = call.tensors(0, "self");
-  for (const Tensor& tensor : tensors) floating(tensor);
-  if (call.number(1, "ord", 2) != 2) return unmodelled("a norm of another order, not measured");
-  std::vector<std::optional<Tensor>> norms;
-  for (Tensor& norm : ops::norms_of_list(tensors, 2, call.dtype(2, "dtype")))
-    norms.emplace_back(std::move(norm));
-  return computed(std::move(norms), "chunks of 65536, 512 threads with 4 accumulators");
 }
 
 constexpr std::int64_t sum_mode = 0, mean_mode = 1;
@@ -89,7 +79,6 @@ constexpr std::array scattered_handlers = {
     Handler{"aten._embedding_bag", embedding_bag},
     Handler{"aten._embedding_bag_backward", embedding_bag_gradient},
     Handler{"aten._embedding_bag_forward_only", embedding_bag},
-    Handler{"aten._foreach_norm", norms_of_list},
     Handler{"aten.embedding_dense_backward", embedding_gradient},
     Handler{"aten.index_add", index_add},
 };

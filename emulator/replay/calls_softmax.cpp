@@ -13,7 +13,7 @@ Answer answered(ops::SoftmaxResult all) {
 
 template <bool is_logarithm>
 Answer forward(const Call& call, Context& context) {
-  const Tensor& input = floating(call.tensor(0, "self"));
+  const Tensor& input = floating_or_double(call.tensor(0, "self"));
   const bool widens = call.boolean(2, "half_to_float", false);
   return answered(ops::softmax(input, call.integer(1, "dim"), is_logarithm,
                                widens ? formats::fp32 : input.type, context.threads));
@@ -32,10 +32,12 @@ Answer safe(const Call& call, Context& context) {
 
 template <bool is_logarithm>
 Answer backward(const Call& call, Context& context) {
-  const Tensor& gradient = floating(call.tensor(0, "grad_output"));
-  return answered(ops::softmax_gradient(
-      gradient, floating(call.tensor(1, "output")), call.integer(2, "dim"), is_logarithm,
-      call.dtype(3, "input_dtype").value_or(gradient.type), context.threads));
+  const Tensor& gradient = floating_or_double(call.tensor(0, "grad_output"));
+  const Tensor& output = floating_or_double(call.tensor(1, "output"));
+  if (output.type != gradient.type) return unmodelled("output and gradient of different types");
+  return answered(ops::softmax_gradient(gradient, output, call.integer(2, "dim"), is_logarithm,
+                                        call.dtype(3, "input_dtype").value_or(gradient.type),
+                                        context.threads));
 }
 
 constexpr std::array softmax_handlers = {

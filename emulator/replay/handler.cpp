@@ -27,4 +27,8 @@ const Tensor& floating(const Tensor& tensor) {
   return tensor;
 }
 
+const Tensor& floating_or_double(const Tensor& tensor) {
+  return tensor.type == formats::fp64 ? tensor : floating(tensor);
+}
+
 }  // namespace guardbit::emulator::replay

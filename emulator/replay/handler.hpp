@@ -94,6 +94,8 @@ Answer computed(std::vector<std::optional<Tensor>> results, std::string plan);
 
 /// The tensor, which has a type of numbers that arithmetic is modelled in; UnknownArguments else.
 const Tensor& floating(const Tensor& tensor);
+/// The same, or one of FP64.
+const Tensor& floating_or_double(const Tensor& tensor);
 
 struct Handler {
   /// as in aten.add.Tensor; "aten.add" stands for every overload that has no entry of its own

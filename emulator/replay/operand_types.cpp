@@ -56,7 +56,10 @@ Operand operand_of_number(double number) {
 Operand operand(const Call& call, std::size_t position, std::string_view name) {
   const Value* value = call.find(position, name);
   if (value == nullptr) throw UnknownArguments{"argument " + std::string(name) + ": absent"};
-  if (const Tensor* tensor = value->tensor()) return {*tensor, false};
+  if (const Tensor* tensor = value->tensor()) {
+    if (tensor->rank() != 0 || tensor->is_on_gpu) return {*tensor, false, 0, true};
+    return {*tensor, true, operators::doubles_of(*tensor).at(0), true};
+  }
   if (const auto* truth = std::get_if<bool>(&value->content))
     return {operators::tensor_of_integers(formats::b1, {}, std::array<std::int64_t, 1>{*truth}),
             true, *truth ? 1.0 : 0.0};
@@ -69,7 +72,7 @@ Operand operand(const Call& call, std::size_t position, std::string_view name) {
 Format common_type(const std::vector<Operand>& operands) {
   Type of_tensors, of_scalars, of_numbers;
   for (const Operand& operand : operands) {
-    Type& type = operand.is_number            ? of_numbers
+    Type& type = operand.is_of_python()       ? of_numbers
                  : operand.tensor.rank() == 0 ? of_scalars
                                               : of_tensors;
     type = promoted(type, operand.tensor.type);

@@ -10,11 +10,16 @@ namespace guardbit::emulator::replay {
 
 /// An operand of a pointwise operator: a tensor, or a number of Python.
 struct Operand {
-  /// of a number: one element, in FP32 where it is no integer
+  /// of Python's number: one element, in FP32 where it is no integer
   Tensor tensor;
+  /// Is it a number to the kernel? Python's are, and tensors without dimensions on the CPU.
   bool is_number = false;
   /// the number itself, in FP64
   double number = 0;
+  /// A number that is a tensor on the CPU has a say in the common type as tensors have.
+  bool is_tensor = false;
+
+  bool is_of_python() const { return is_number && !is_tensor; }
 };
 
 /// The argument of that position or name. UnknownArguments where it is neither.

@@ -63,6 +63,10 @@ std::string blocks_of(const ConvolutionLeaf& leaf, std::int64_t channels,
 std::string unit_of(const ConvolutionLeaf& leaf, const Tensor& result) {
   using atlas::TensorCoreInput;
   if (leaf.fma) return "simt/fma.fp32";
+  if (leaf.eights)
+    return result.type == formats::fp16
+               ? "sm_90/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+               : "sm_90/mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32";
   if (leaf.input == TensorCoreInput::widened) return tf32_core;
   std::string unit = tensor_core(result);
   if (leaf.input == TensorCoreInput::to_nearest) unit += " input=rna";
@@ -85,15 +89,38 @@ std::string residue_text(const ConvolutionLeaf& leaf, std::int64_t depth) {
 std::string runs_text(const ConvolutionLeaf& leaf, std::int64_t depth, bool contiguous,
                       const Tensor& result) {
   using namespace formats;
-  const std::int64_t tile = atlas::tile_of_parts(result.type == fp32, depth, contiguous);
+  const std::int64_t tile = leaf.form == ConvolutionForm::reduced_by_64
+                                ? 64
+                                : atlas::tile_of_parts(result.type == fp32, depth, contiguous);
   const std::int64_t each = rounded_up(divided_up(depth, leaf.parts), tile);
-  const std::string sums =
-      leaf.form == ConvolutionForm::reduced_in_16_bits ? ":" + name_of(result.type) : "";
-  return split_text(divided_up(depth, each), each, "ceil" + sums) + residue_text(leaf, depth);
+  std::string how = "ceil";
+  if (leaf.form == ConvolutionForm::reduced_in_16_bits) how += ":" + name_of(result.type);
+  if (leaf.form == ConvolutionForm::reduced_in_place) how += ":in_place";
+  // A part whose tiles are not all whole begins with the incomplete one, too.
+  const bool is_whole = each % std::max(1, leaf.tile) == 0;
+  return split_text(divided_up(depth, each), each, how) +
+         residue_text(leaf, is_whole ? depth : each);
 }
 
 bool is_reduced(const ConvolutionLeaf& leaf) {
-  return leaf.form == ConvolutionForm::reduced || leaf.form == ConvolutionForm::reduced_in_16_bits;
+  return leaf.form == ConvolutionForm::reduced ||
+         leaf.form == ConvolutionForm::reduced_in_16_bits ||
+         leaf.form == ConvolutionForm::reduced_by_64 ||
+         leaf.form == ConvolutionForm::reduced_in_place;
+}
+
+/// Lanes that share so many elements of K.
+std::string lanes_text(const ConvolutionLeaf& leaf, std::int64_t depth) {
+  using Form = ConvolutionForm;
+  const bool halves = leaf.form == Form::shared_halves || leaf.form == Form::images_shared_halves;
+  const std::int64_t run = leaf.tile == 0 ? formats::divided_up(depth, leaf.parts) : leaf.tile;
+  const char* const how = !halves                                ? ""
+                          : (leaf.parts & (leaf.parts - 1)) == 0 ? ":halves"
+                                                                 : ":shuffles";
+  std::string text =
+      " lanes=" + std::to_string(leaf.parts) + "x" + std::to_string(run) + ":round_robin" + how;
+  if (leaf.restart != 0) text += " promote=" + std::to_string(leaf.restart);
+  return text;
 }
 
 /// Parts of K where it walks blocks of channels: they take whole blocks in turn, or consecutive
@@ -134,6 +161,7 @@ UsualPlan forward_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, cons
   const std::int64_t places = x.weight.shape[2] * x.weight.shape[3];
   if (leaf.form == ConvolutionForm::innermost) result.plan += residue_text(leaf, channels);
   if (is_reduced(leaf)) result.plan += runs_text(leaf, channels, true, output);
+  if (is_shared(leaf.form)) result.plan += lanes_text(leaf, channels);
   if (leaf.form == ConvolutionForm::outermost) result.plan += " conv=crs";
   if (leaf.form == ConvolutionForm::loads)
     result.plan += output.type == formats::fp32 ? " loads=4x4:2" : " loads=4x8:4";
@@ -154,6 +182,7 @@ UsualPlan data_of(const ConvolutionLeaf& leaf, const ConvolutionCall& x, const T
     const bool is_one_image = data.shape[0] == 1 && !operators::says_channels_last(x.input);
     result.plan += runs_text(leaf, channels, !is_one_image, data);
   }
+  if (is_shared(leaf.form)) result.plan += lanes_text(leaf, channels);
   if (leaf.form == ConvolutionForm::outermost) result.order = "channels outermost";
   if (leaf.form == ConvolutionForm::per_place) result.plan += split_text(places, channels, "ceil");
   const bool descends = leaf.form == ConvolutionForm::blocks_descending ||
@@ -176,6 +205,7 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
     const std::int64_t tile = std::max(1, leaf.tile);
     return split_text(std::min(leaf.parts, formats::divided_up(images * pixels, tile)), tile, how);
   };
+  const bool is_together = operators::says_channels_last(maps);
   // Parts are stored in the result's numbers.
   const bool is_in_place = gradient.type != formats::fp32;
   UsualPlan result{named("", gradient, leaf.fma), unit_of(leaf, gradient), leaf.agree};
@@ -187,9 +217,17 @@ std::optional<UsualPlan> weights_of(const ConvolutionLeaf& leaf, const Tensor& m
     case Form::images:
       result.plan += split_text(images, pixels, "ceil") + residue_text(leaf, pixels);
       break;
+    case Form::images_shared_halves:
+    case Form::images_shared_ascending:
+      result.plan += lanes_text(leaf, pixels) + split_text(images, pixels, "ceil");
+      break;
+    case Form::shared_halves:
+    case Form::shared_ascending: result.plan += lanes_text(leaf, images * pixels); break;
     case Form::reduced:
     case Form::reduced_in_16_bits:
-      result.plan += runs_text(leaf, images * pixels, false, gradient);
+    case Form::reduced_by_64:
+    case Form::reduced_in_place:
+      result.plan += runs_text(leaf, images * pixels, images == 1 && !is_together, gradient);
       break;
     case Form::segments: result.plan += tiles_cut("balanced_last:adjacent_last"); break;
     case Form::segments_descending: result.plan += tiles_cut("balanced_last:descending"); break;

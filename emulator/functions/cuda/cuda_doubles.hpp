@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/unit/double_rsqrt.hpp"
 #include "emulator/functions/unit/special_function_formats.hpp"
 
 // CUDA's functions of FP64, as CUDA 13.0 compiles them for sm_90. Each step rounds once. Results of
@@ -94,6 +95,49 @@ inline double log(double x) {
   const double top = std::fma(n, high_ln2, u);
   const double lost = std::fma(-n, high_ln2, top) - u;
   return top + std::fma(n, low_ln2, rest - lost);
+}
+
+/// log(1 + x): near 0 by u = 2 x / (2 + x), else the logarithm of the sum.
+inline double log1p(double x) {
+  // The bounds, about -0.4 and 2/3, are compared by high words.
+  const auto high = std::bit_cast<float>(doubles::high_word(x));
+  if (!(high > std::bit_cast<float>(0xbfd99999) && high < std::bit_cast<float>(0x3fe55555)))
+    return cuda_math::log(x + 1);
+  const double lost = x * (x / (x + 2));
+  const double u = x - lost, square = u * u;
+  const double p =
+      polynomial(square, {0x1.372fb2fbe14b5p-20, 0x1.087ffceb2dc44p-18, 0x1.3b9ff890f468cp-16,
+                          0x1.7457efd51baf8p-14, 0x1.c71c8de3ce825p-12, 0x1.249248fa4661fp-9,
+                          0x1.99999999d70c4p-7, 0x1.5555555555462p-4});
+  return x + std::fma(u, square * p, -lost);
+}
+
+struct SineAndCosine {
+  double sine = 0, cosine = 0;
+};
+/// Of x pi, |x| below 2^31: by quarter turns.
+inline SineAndCosine sin_cos_pi(double x) {
+  const double turns = std::nearbyint(x * 2);
+  const double rest = std::fma(-turns, 0.5, x);
+  const double angle = std::fma(rest, 0x1.921fb54442d18p+1, rest * 0x1.1a62633145c07p-53);
+  const double square = angle * angle;
+  const double of_sine =
+      polynomial(square, {0x1.5db65f9785ebap-33, -0x1.ae5f12cb0d246p-26, 0x1.71de369ace392p-19,
+                          -0x1.a01a019db62a1p-13, 0x1.1111111110818p-7, -0x1.5555555555554p-3});
+  const double of_cosine = polynomial(
+      square, {-0x1.8ff8320fd8164p-37, 0x1.1eea7c1ef8528p-29, -0x1.27e4f8e06e6d9p-22,
+               0x1.a01a019ddbce9p-16, -0x1.6c16c16c15d47p-10, 0x1.5555555555551p-5, -0.5, 1.0});
+  SineAndCosine all{std::fma(angle, square * of_sine, angle), of_cosine};
+  const auto quarters = static_cast<std::int64_t>(turns);
+  if ((quarters & 1) != 0) all = {all.cosine, -all.sine};
+  if ((quarters & 2) != 0) all = {-all.sine, -all.cosine};
+  if (x == std::trunc(x)) all.sine = 0 * x;
+  return {all.sine, 0 + all.cosine};
+}
+
+/// 1 / sqrt(x): the instruction's steps, with NaNs and numbers out of range as it has them.
+inline double rsqrt(double x) {
+  return std::bit_cast<double>(mufu::rsqrt_approx_f64(std::bit_cast<std::uint64_t>(x)));
 }
 
 }  // namespace guardbit::emulator::cuda_math

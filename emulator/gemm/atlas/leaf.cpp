@@ -93,10 +93,13 @@ std::int64_t parts_of(const ProductCall& call, const PackedLabel& label) {
   if (label.rule >= 300) {
     parts = divided_up(call.k, quotients.at(label.rule - 300));
   } else if (label.rule >= 200) {
+    // An eighth of 512 rows is one more than a digit holds: it went to the columns.
+    const bool has_512 = label.rows == 0;
     const std::int64_t blocks =
         form_of(label) == Form::split_lanes
             ? divided_up(std::max(call.m, call.n), std::int64_t{1} << label.rows / 8)
-            : divided_up(call.n, label.columns) * divided_up(call.m, label.rows);
+            : divided_up(call.n, label.columns - (has_512 ? 8 : 0)) *
+                  divided_up(call.m, has_512 ? 512 : label.rows);
     parts = scope.multiprocessors * (label.rule - 200) / (blocks * call.batch);
   }
   return std::max<std::int64_t>(1, parts);

@@ -21,6 +21,10 @@ void exp_in_place(std::span<float> numbers) {
   for (float& x : numbers) x = exp_of(x);
 }
 
+void exp_in_place(std::span<double> numbers) {
+  for (double& x : numbers) x = exp_of(x);
+}
+
 void square_root_in_place(std::span<float> numbers) {
   static const Kernel kernel = kernel_of("sqrtf");
   if (kernel != nullptr) return run_on_numbers(*kernel, numbers, {}, numbers);

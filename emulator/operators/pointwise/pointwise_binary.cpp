@@ -28,16 +28,14 @@ Number python_remainder(Number x, Number y) {
 Number stored(P p, Number x) { return rounded_to(p.type, x.number()); }
 
 /// The quotient that goes with python_remainder; `whole` is (x - remainder) / y and `quotient` x /
-/// y as the kernel has them. `stores`: each step is stored in the result's type, not only the
-/// integer.
-Number floor_quotient(Number x, Number y, Number whole, Number quotient, P p, bool stores) {
+/// y as the kernel has them.
+Number floor_quotient(Number x, Number y, Number whole, Number quotient, P p) {
   const Number rest = remainder_of(x, y);
   if (y == 0) return quotient;
-  if (!(rest == 0) && (y < 0) != (rest < 0)) whole = stores ? stored(p, whole - 1) : whole - 1;
+  if (!(rest == 0) && (y < 0) != (rest < 0)) whole = whole - 1;
   if (whole == 0) return copysign(Number(0), quotient);
   const Number floor = stored(p, std::floor(whole.number()));
-  const Number above = stores ? stored(p, whole - floor) : whole - floor;
-  return above > 0.5F ? floor + 1 : floor;
+  return whole - floor > 0.5F ? floor + 1 : floor;
 }
 
 /// Zeros of both signs: the positive one is the greater.
@@ -79,19 +77,16 @@ const std::array table = {
     pointwise("div_by_number_trunc", "x p cut to an integer, p is 1 / y in FP32",
               [](Number x, P p) { return trunc(x * p.numbers[0]); }),
     pointwise("div_floor",
-              "(x - fmodf(x, y)) / y, corrected and rounded to an integer, each step stored in the "
-              "result's type",
+              "(x - fmodf(x, y)) / y, corrected; the integer stored in the result's type",
               [](Number x, Number y, P p) {
-                const Number whole = stored(p, stored(p, x - remainder_of(x, y)) / y);
-                return floor_quotient(x, y, whole, stored(p, x / y), p, true);
+                return floor_quotient(x, y, (x - remainder_of(x, y)) / y, x / y, p);
               }),
     pointwise("div_by_number_floor",
               "(x - fmodf(x, q)) p, corrected, p is 1 / q in FP32; the integer stored in the "
               "result's type",
               [](Number x, P p) {
                 const Number y = p.numbers[1], inverse = p.numbers[0];
-                return floor_quotient(x, y, (x - remainder_of(x, y)) * inverse, x * inverse, p,
-                                      false);
+                return floor_quotient(x, y, (x - remainder_of(x, y)) * inverse, x * inverse, p);
               }),
     pointwise("pow", "powf(x, y)", [](Number x, Number y, P) { return cuda_math::powf(x, y); }),
     pointwise("atan2", "atan2f(x, y)",

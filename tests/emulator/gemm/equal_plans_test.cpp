@@ -1,7 +1,10 @@
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
@@ -100,6 +103,62 @@ TEST_CASE("where every sum is exact all plans of all units are one") {
     plans.push_back(std::string("simt/fma.fp32") + keys + " d=fp32");
   CHECK(unlike_the_first(plans, x).empty());
   CHECK(unlike_the_first(plans, problem_of(formats::fp16, 700, random)).size() == plans.size() - 1);
+}
+
+TEST_CASE("of one element of K all plans are one, whose product is rounded once") {
+  Random random(4);
+  const auto bits_of = [](const Format& format, const std::string& d) {
+    std::vector<std::string> plans;
+    for (const char* const keys : {"", " lanes=32x4:round_robin:halves",
+                                   " lanes=16x1:round_robin promote=32", " split=2x8:round_robin"})
+      plans.push_back(std::string("simt/fma.fp32") + keys + " d=" + d);
+    if (format == formats::fp16) {
+      plans.push_back(f16 + " d=" + d);
+      plans.push_back("sm_90/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d=" + d);
+    }
+    if (format == formats::bf16)
+      plans.push_back("sm_90/mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 d=" + d);
+    return plans;
+  };
+  const std::vector<std::pair<Format, std::string>> numbers = {
+      {formats::fp32, "fp32"}, {formats::fp16, "fp16"}, {formats::bf16, "bf16"}};
+  for (const auto& [format, name] : numbers) {
+    INFO(name);
+    GemmProblem x = problem_of(format, 1, random);
+    // Products that are zero, of either sign.
+    x.a.set(x.a.index(0, 2, 0), nearest_code(format, 0));
+    x.b.set(x.b.index(0, 0, 3), nearest_code(format, 0));
+    CHECK(unlike_the_first(bits_of(format, name), x).empty());
+    const CodeMatrix d = execute(emulator::parse_plan(bits_of(format, name).back(), "test"), x);
+    int wrong = 0;
+    for (std::int64_t i = 0; i < d.rows; ++i)
+      for (std::int64_t j = 0; j < d.columns; ++j) {
+        const double product = value_of(format, x.a(0, i, 0)) * value_of(format, x.b(0, 0, j));
+        wrong += d(0, i, j) != nearest_code(format, product + 0.0);
+      }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("the plan of one product is a rule, but where a kernel keeps the signs of zeros") {
+  using namespace emulator::atlas;
+  const auto known = [](Operator op, Numbers numbers, std::int64_t m, std::int64_t n,
+                        std::int64_t leading = 1) {
+    const Answer answer = plan_of({op, numbers, m, n, 1, 1, false, false, leading, n});
+    CHECK((answer.known != Known::rule || answer.agree >= rule_agrees));
+    return answer.known;
+  };
+  for (const Operator op : {Operator::mm, Operator::addmm})
+    for (const Numbers numbers : {Numbers::f32, Numbers::f16, Numbers::bf16})
+      for (const std::int64_t m : {1, 2, 17, 64, 319, 1281, 8000})
+        for (const std::int64_t n : {1, 3, 64, 500, 1024}) {
+          INFO(m << ' ' << n);
+          CHECK(known(op, numbers, m, n) == Known::rule);
+        }
+  CHECK(known(Operator::mm, Numbers::f16, 320, 1280) == Known::nearest);
+  CHECK(known(Operator::addmm, Numbers::f16, 320, 1280) == Known::rule);
+  // With gaps other kernels may be taken.
+  CHECK(known(Operator::mm, Numbers::f16, 700, 900, 5) != Known::recorded);
 }
 
 }  // namespace

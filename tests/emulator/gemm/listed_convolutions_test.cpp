@@ -20,7 +20,8 @@ struct Recorded {
   ConvolutionShape shape;
   ConvolutionPass pass = ConvolutionPass::forward;
   ConvolutionForm form = ConvolutionForm::unknown;
-  bool fma = false;
+  /// 0: tensor cores, 1: CUDA cores, 2: tensor cores that take 8 elements of K at once
+  int unit = 0;
   int tile = 0;
   std::int64_t parts = 1;
   TensorCoreInput input = TensorCoreInput::as_stored;
@@ -32,7 +33,7 @@ Recorded recorded_of(const std::string& text) {
   ConvolutionShape& x = line.shape;
   int numbers = 0, pass = 0, form = 0, input = 0;
   in >> numbers >> x.channels_last >> x.deterministic >> pass >> x.images >> x.channels >> x.rows >>
-      x.outputs >> x.filter >> x.stride >> x.padding >> form >> line.fma >> line.tile >>
+      x.outputs >> x.filter >> x.stride >> x.padding >> form >> line.unit >> line.tile >>
       line.parts >> input;
   REQUIRE(in);
   x.columns = x.rows;
@@ -62,12 +63,12 @@ TEST_CASE("a listed convolution has the order that was recorded of it") {
     const bool is_either =
         line.form == ConvolutionForm::split && leaf->form == ConvolutionForm::split_last_first;
     CHECK((leaf->form == line.form || is_either));
-    CHECK(leaf->fma == line.fma);
+    CHECK((leaf->fma ? 1 : leaf->eights ? 2 : 0) == line.unit);
     CHECK(leaf->parts == line.parts);
     CHECK(leaf->input == line.input);
     CHECK(leaf->tile == line.tile);
   }
-  CHECK(told.size() == 16);
+  CHECK(told.size() == 22);
   CHECK(untold < 60);
 }
 
@@ -99,6 +100,7 @@ TEST_CASE("what no list has is not told") {
   CHECK(!listed_leaf(x, ConvolutionPass::forward));
   x = listed;
   x.numbers = Numbers::f32;
+  x.channels_last = true;
   CHECK(!listed_leaf(x, ConvolutionPass::forward));
   x = listed;
   x.images = std::int64_t{1} << 40;
@@ -119,6 +121,31 @@ TEST_CASE("a gradient that a GPU adds by atomics has no order") {
   CHECK(by_atomics > 0);
 }
 
+TEST_CASE("atomics add once where filters have no pixel in common") {
+  // Transposed, as a U-Net has it.
+  ConvolutionShape x = shape_of(8, 64, 14, 64, 2, 0);
+  x.stride = 2;
+  x.deterministic = false;
+  const auto leaf = listed_leaf(x, ConvolutionPass::data);
+  REQUIRE(leaf);
+  CHECK(leaf->form == ConvolutionForm::outermost);
+  CHECK(leaf->fma);
+  CHECK(leaf->agree == 1000);
+}
+
+TEST_CASE("filters of 1 x 1 that cuBLAS multiplies are told") {
+  // A block of MobileNetV3, and its squeeze-and-excite.
+  for (const auto& [channels, outputs, side] : {std::array{16, 72, 24},
+                                                {72, 24, 12},
+                                                {24, 88, 12},
+                                                {40, 240, 6},
+                                                {240, 40, 6},
+                                                {24, 96, 1}}) {
+    INFO(channels << " " << outputs << " " << side);
+    CHECK(listed_leaf(shape_of(16, channels, side, outputs, 1, 0), ConvolutionPass::forward));
+  }
+}
+
 TEST_CASE("K is cut while that gains enough") {
   const SegmentedKernel kernel{64, 64, 32, 1, 1};
   const auto count = [&](std::int64_t depth) {
@@ -136,6 +163,10 @@ TEST_CASE("K is cut while that gains enough") {
   CHECK(count(297) == 9);
   CHECK(segments_of(kernel, shape_of(1, 32 * 297, 1, 64, 1, 0), ConvolutionPass::forward)
             ->by_second_kernel);
+  // Where 10 segments would be no longer than 11 of the longest one's length, TF32 is not told.
+  CHECK(count(10 * 33) == 10);
+  CHECK(!segments_of(kernel, shape_of(1, 32 * (47 * 33 + 12), 1, 64, 1, 0),
+                     ConvolutionPass::forward));
   // In BF16 a cut costs eight times as much.
   ConvolutionShape x = shape_of(1, 64 * 199, 1, 64, 1, 0);
   x.numbers = Numbers::bf16;

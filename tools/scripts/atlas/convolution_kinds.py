@@ -5,7 +5,8 @@ FORWARD, DATA, WEIGHT = range(3)
 # As convolution_leaf.hpp's ConvolutionForm has them.
 KINDS = ("unknown", "outermost", "innermost", "per_place", "loads", "blocks", "blocks_descending", "lanes", "chain", "images", "split",
          "split_last_first", "tiled_narrow", "tiled_wide", "split_in_place", "transformed", "segments", "segments_descending", "reduced",
-         "reduced_in_16_bits", "last_segments")
+         "reduced_in_16_bits", "last_segments", "shared_halves", "shared_ascending", "images_shared_halves", "images_shared_ascending", "reduced_by_64",
+         "reduced_in_place")
 # How FP32 operands become TF32, as convolution_leaf.hpp's TensorCoreInput has them.
 AS_STORED, TO_NEAREST, TRUNCATED, WIDENED = range(4)
 NUMBER = {kind: i for i, kind in enumerate(KINDS)}

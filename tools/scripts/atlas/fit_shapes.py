@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Makes the atlas' table of usual shapes of what record_shapes.py recorded: python3 fit_shapes.py read FILE... makes FILE.told of each, what its
-launches tell; python3 fit_shapes.py FOLDER FILE... puts the table into FOLDER (needs g++); python3 fit_shapes.py sample GOLDEN FILE... draws some calls.
+launches tell; python3 fit_shapes.py FOLDER FILE... puts the table into FOLDER (needs g++); python3 fit_shapes.py extend FOLDER FILE... keeps the kinds
+that the table in FOLDER has, the first ones of KINDS, and adds the others; python3 fit_shapes.py sample GOLDEN FILE... draws some calls.
 
 FOLDER gets usual_shapes.inc, usual_shape_lists.inc and usual_shape_kinds.inc, the lists of shapes; shape_labels.inc, shape_boxes.inc and
 shape_box_ends.inc: for each shape of which the trees only guess 0, where they guess what was recorded, 1, where its launches do not tell a plan, or, from 2 on, the number of
 a label that says it. The numbers are coded in boxes, as emulator/gemm/atlas/coded_box.hpp has it.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,8 @@ import numpy as np
 from fit_atlas import bits_of, fields_of, in_digits, label_of, label_text, parts_of_runs, write_lines
 from launch_kinds import CUT_FORMS, DOT, LANE_COUNTS, LANES, RESTARTS, RUNS_OF_8, SPLIT_LANES, UNKNOWN, classes_of, is_told
 from record_shapes import ROOT, RULE, Leaves, load
-from shape_lists import KINDS, LISTS, NUMBERS, ORDERS, by_size, calls_of, count_of, has_one_layout, in_order, in_table, is_asked, lists_of
+from shape_lists import (KINDS, LISTS, NUMBERS, ORDERS, by_size, calls_of, count_of, has_one_feature, has_one_layout, in_order, in_table, is_asked,
+                         is_in_other_kind, is_too_large, lists_of)
 
 SLABS = 8  # of a box
 ANY = 0xffff
@@ -122,10 +125,14 @@ def told_of(files, numbers, kind):
 
 
 def check_whole(leaves, numbers, kind, told):
-    """That everything which the trees guess was recorded."""
+    """That everything which the trees guess was recorded, but for what is too large: of that nothing is told."""
     for begin in range(0, len(told), 10 ** 6):
         calls = calls_of(numbers, kind, begin, min(begin + 10 ** 6, len(told)))
-        missing = (leaves.of(calls)[:, 6] < RULE) & (told[begin:begin + 10 ** 6] == NOT_RECORDED)
+        here, is_guess = told[begin:begin + 10 ** 6], leaves.of(calls)[:, 6] < RULE
+        here[is_guess & is_too_large(calls)] = UNTOLD
+        if has_one_feature(kind):
+            here[~is_guess] = NOT_RECORDED
+        missing = is_guess & (here == NOT_RECORDED)
         if missing.any():
             raise SystemExit(f"numbers {numbers} kind {kind}: shape {begin + int(np.flatnonzero(missing)[0])} was not recorded")
 
@@ -166,32 +173,29 @@ def in_text(code):
     return "".join(in_digits(int.from_bytes(padded[i:i + 3], "big"), 4) for i in range(0, len(padded), 3))
 
 
-def main(folder, files):
-    leaves, files = Leaves(), [np.load(file + ".told") for file in files]
-    table = {(numbers, kind): told_of(files, numbers, kind) for kind in range(len(KINDS)) for numbers in NUMBERS}
-    for key, told in table.items():
-        check_whole(leaves, *key, told)
-    leave_what_has_two_names(table)
-    table = {(numbers, kind): np.where(is_asked(kind, numbers), in_table(kind, numbers, told), NOT_RECORDED) for (numbers, kind), told in table.items()}
-    labels, counts = np.unique(np.concatenate([told[told >= 0] for told in table.values()]), return_counts=True)
-    ordered = labels[np.argsort(-counts, kind="stable")]
-    number = np.argsort(np.argsort(-counts, kind="stable"), kind="stable") + 2
-    text, ends = [], [0]
-    with tempfile.TemporaryDirectory() as build:
-        for numbers in sorted(NUMBERS):
-            for kind in range(len(KINDS)):
-                told = table[numbers, kind]
-                recorded, labelled = told != NOT_RECORDED, told >= 0
-                cells = np.where(recorded, np.where(told == UNTOLD, 1, 0), ANY)
-                cells[labelled] = number[np.searchsorted(labels, told[labelled])]
-                codes = boxes_of(in_order(kind, cells), build)
-                text += [in_text(code) for code in codes]
-                ends += (ends[-1] + np.cumsum([len(x) for x in text[-len(codes):]])).tolist()
-                print(f"numbers {numbers} kind {kind}: of {told.size} shapes {recorded.sum()} recorded, {labelled.sum()} labels, {sum(map(len, codes))} bytes", flush=True)
-    packed = "".join(text)
+def untell_what_has_two_names(told, other, name):
+    """The same of heads of one feature, whose shapes were recorded by both names."""
+    differ = (told != other) & (told != NOT_RECORDED) & (other != NOT_RECORDED)
+    told[differ] = UNTOLD
+    print(f"{name}: {int(differ.sum())} of {int((told != NOT_RECORDED).sum())} differ by layout", flush=True)
+
+
+def cells_of(kind, told, number_of_label):
+    """The numbers that the table has for a kind's shapes; ANY where none is asked for."""
+    cells = np.where(told == NOT_RECORDED, ANY, np.where(told == UNTOLD, 1, 0))
+    labelled = told >= 0
+    cells[labelled] = number_of_label(told[labelled])
+    return in_order(kind, cells)
+
+
+def write_boxes(folder, codes):
+    """`codes`: texts of all boxes."""
+    packed = "".join(codes)
     write_lines(folder, "shape_boxes", ['"' + packed[i:i + 2000] + '"' for i in range(0, len(packed), 2000)])
-    write_lines(folder, "shape_box_ends", [str(x) + "," for x in ends])
-    write_lines(folder, "shape_labels", ['"' + "".join(label_text(*fields_of(np.int64(x)), 0) for x in ordered) + '"'])
+    write_lines(folder, "shape_box_ends", [str(x) + "," for x in [0, *np.cumsum([len(x) for x in codes]).tolist()]])
+
+
+def write_lists(folder):
     write_lines(folder, "usual_shapes", [f"{x}," for values in LISTS for x in values])
     write_lines(folder, "usual_shape_lists", [", ".join(str(len(x)) for x in LISTS)])
     braced = lambda values: "{" + ", ".join(map(str, values)) + "}"
@@ -199,16 +203,107 @@ def main(folder, files):
                                               for numbers in sorted(NUMBERS) for kind in range(len(KINDS))])
 
 
-def sample(golden, files):
+def text_of_label(label):
+    return "".join(label_text(*fields_of(np.int64(label)), 0))
+
+
+def main(folder, files):
+    leaves, files = Leaves(), [np.load(file + ".told") for file in files]
+    table = {(numbers, kind): told_of(files, numbers, kind) for kind in range(len(KINDS)) for numbers in NUMBERS}
+    for key, told in table.items():
+        check_whole(leaves, *key, told)
+    leave_what_has_two_names(table)
+    for (numbers, kind), told in table.items():
+        if has_one_feature(kind):
+            untell_what_has_two_names(told, told_of(files, numbers, -kind), f"numbers {numbers} kind {kind}")
+    table = {(numbers, kind): np.where(is_asked(kind, numbers), in_table(kind, numbers, told), NOT_RECORDED) for (numbers, kind), told in table.items()}
+    labels, counts = np.unique(np.concatenate([told[told >= 0] for told in table.values()]), return_counts=True)
+    ordered = labels[np.argsort(-counts, kind="stable")]
+    number = np.argsort(np.argsort(-counts, kind="stable"), kind="stable") + 2
+    text = []
+    with tempfile.TemporaryDirectory() as build:
+        for numbers in sorted(NUMBERS):
+            for kind in range(len(KINDS)):
+                told = table[numbers, kind]
+                codes = boxes_of(cells_of(kind, told, lambda x: number[np.searchsorted(labels, x)]), build)
+                text += [in_text(code) for code in codes]
+                print(f"numbers {numbers} kind {kind}: of {told.size} shapes {(told != NOT_RECORDED).sum()} recorded, {(told >= 0).sum()} labels, "
+                      f"{sum(map(len, codes))} bytes", flush=True)
+    write_boxes(folder, text)
+    write_lines(folder, "shape_labels", ['"' + "".join(text_of_label(x) for x in ordered) + '"'])
+    write_lists(folder)
+
+
+def lines_of(folder, name):
+    with open(os.path.join(folder, name + ".inc")) as file:
+        return file.read().split("\n")
+
+
+def boxes_in(folder):
+    """The texts of the boxes that a table has, of each numbers and kind."""
+    text = "".join(line.strip().strip('"') for line in lines_of(folder, "shape_boxes"))
+    ends = [int(x.rstrip(",")) for x in lines_of(folder, "shape_box_ends") if x]
+    sizes, kinds = [int(x) for x in "".join(lines_of(folder, "usual_shape_lists")).split(",")], {}
+    if sizes != [len(x) for x in LISTS[:len(sizes)]]:
+        raise SystemExit("the table's lists are not the first ones of LISTS")
+    at = 0
+    for line in filter(None, lines_of(folder, "usual_shape_kinds")):
+        numbers, *kind = [int(x) for x in re.findall(r"\d+", line)]
+        place = sum(1 for n, _ in kinds if n == numbers)
+        if tuple(kind) != (*KINDS[place][:3], *lists_of(place, numbers), *ORDERS[place]):
+            raise SystemExit(f"numbers {numbers}: kind {place} of the table is another one here")
+        count = -(-len(LISTS[lists_of(place, numbers)[ORDERS[place][0]]]) // SLABS)
+        kinds[numbers, place] = [text[ends[i]:ends[i + 1]] for i in range(at, at + count)]
+        at += count
+    if at + 1 != len(ends):
+        raise SystemExit("the table has another number of boxes")
+    return kinds
+
+
+def extend(folder, files):
+    """Adds the kinds that the table in `folder` does not have; its own boxes and labels stay as they are."""
+    leaves, files, boxes = Leaves(), [np.load(file + ".told") for file in files], boxes_in(folder)
+    had = len(boxes) // len(NUMBERS)
+    labels_text = "".join(line.strip().strip('"') for line in lines_of(folder, "shape_labels"))
+    width = len(text_of_label(0))
+    labels = {labels_text[i:i + width]: i // width + 2 for i in range(0, len(labels_text), width)}
+    table = {(numbers, kind): told_of(files, numbers, kind) for kind in range(had, len(KINDS)) for numbers in sorted(NUMBERS)}
+    total = 0
+    with tempfile.TemporaryDirectory() as build:
+        for (numbers, kind), told in table.items():
+            check_whole(leaves, numbers, kind, told)
+            if has_one_feature(kind):
+                untell_what_has_two_names(told, told_of(files, numbers, -kind), f"numbers {numbers} kind {kind}")
+            told = np.where(is_asked(kind, numbers) & ~is_in_other_kind(kind, numbers), in_table(kind, numbers, told), NOT_RECORDED)
+            used, place, counts = np.unique(told[told >= 0], return_inverse=True, return_counts=True)
+            for i in np.argsort(-counts, kind="stable"):
+                labels.setdefault(text_of_label(used[i]), len(labels) + 2)
+            number = np.array([labels[text_of_label(x)] for x in used], np.int64)
+            codes = boxes_of(cells_of(kind, told, lambda x: number[np.searchsorted(used, x)]), build)
+            boxes[numbers, kind] = [in_text(code) for code in codes]
+            size = sum(map(len, boxes[numbers, kind]))
+            total += size
+            print(f"numbers {numbers} kind {kind}: of {told.size} shapes {(told != NOT_RECORDED).sum()} recorded, {(told >= 0).sum()} labels, "
+                  f"{(told == UNTOLD).sum()} untold, {size} bytes of text", flush=True)
+    print(f"{total} bytes of text, {len(labels)} labels", flush=True)
+    write_boxes(folder, [text for numbers in sorted(NUMBERS) for kind in range(len(KINDS)) for text in boxes[numbers, kind]])
+    write_lines(folder, "shape_labels", ['"' + "".join(labels) + '"'])
+    write_lists(folder)
+
+
+def sample(golden, files, count=2):
     """Writes calls drawn at random and what their launches tell, as tests/emulator/gemm/usual_shapes_test.cpp reads them."""
-    files, r, lines = [np.load(file + ".told") for file in files], np.random.default_rng(1), []
+    files, r, lines, leaves = [np.load(file + ".told") for file in files], np.random.default_rng(1), [], Leaves()
     for kind in range(len(KINDS)):
         for numbers in sorted(NUMBERS):
             told = told_of(files, numbers, kind)
+            if (told == NOT_RECORDED).all():
+                continue
+            check_whole(leaves, numbers, kind, told)
             asked = np.zeros(len(told), bool)
-            asked[in_table(kind, numbers, np.arange(len(told)))[is_asked(kind, numbers)]] = True
+            asked[in_table(kind, numbers, np.arange(len(told)))[is_asked(kind, numbers) & ~is_in_other_kind(kind, numbers)]] = True
             for here in (told == RIGHT, told >= 0, told == UNTOLD):
-                for i in r.permutation(np.flatnonzero(here & asked))[:2]:
+                for i in r.permutation(np.flatnonzero(here & asked))[:count]:
                     call = calls_of(numbers, kind, i, i + 1)[0, 1:9]
                     label = fields_of(told[i])[:4] if told[i] >= 0 else [int(told[i])]
                     lines.append(" ".join(str(int(x)) for x in (*call, *label)))
@@ -221,6 +316,8 @@ if __name__ == "__main__":
         all_leaves = Leaves()
         for name in sys.argv[2:]:
             read(name, all_leaves)
+    elif sys.argv[1] == "extend":
+        extend(sys.argv[2], sys.argv[3:])
     elif sys.argv[1] == "sample":
         sample(sys.argv[2], sys.argv[3:])
     else:

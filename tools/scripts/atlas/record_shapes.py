@@ -3,7 +3,7 @@
 
 Needs what record_dispatch.py needs, and the repository: of the shapes that shape_lists.py lists those are recorded whose plan the
 atlas' trees only guess. The processes take runs of shapes in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run
-would be next, to go on with.
+would be next, to go on with. KINDS: numbers of shape_lists.KINDS, "32,47,-47"; -47: the shapes of 47 by their other name.
 """
 import lzma
 import os
@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 from record_dispatch import Capture, Log, launch_block, setup, warm_up
-from shape_lists import KINDS, NUMBERS, calls_of, count_of, has_one_layout
+from shape_lists import KINDS, NUMBERS, calls_of, count_of, has_one_feature, has_one_layout, is_too_large
 
 RUN = 60000  # shapes
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
@@ -66,10 +66,17 @@ def runs(kinds=range(len(KINDS))):
 
 
 def guessed(run, leaves):
-    """Which shapes of a run are recorded, as numbers from its begin, their calls, and what the trees say of them."""
+    """Which shapes of a run are recorded, as numbers from its begin, their calls, and what the trees say of them: where they guess; of heads of one
+    feature one in 16 of the others, too, to judge them by."""
+    numbers, kind, begin, end = run
     calls = calls_of(*run)
-    said = leaves.of(calls)
-    at = np.flatnonzero(~has_one_layout(calls) | (said[:, 6] < RULE))
+    said = leaves.of(calls_of(numbers, abs(kind), begin, end))
+    is_guess = said[:, 6] < RULE
+    if has_one_feature(kind):
+        is_guess |= np.arange(begin, end) * 40503 % 65536 < 4096
+    else:
+        is_guess |= ~has_one_layout(calls)
+    at = np.flatnonzero(is_guess & ~is_too_large(calls))
     return at, calls[at], said[at]
 
 

@@ -58,13 +58,40 @@ FLAT_FEATURES = [484, 882, 972, 1176, 1250, 1296, 1350, 1568, 1764, 2028, 2450, 
 HEADS_OF_FLAT = [2, 3, 5, 8, 10, 16, 20, 32, 40, 50, 64, 84, 100, 120, 128, 200, 256, 300, 384, 400, 500, 512, 1000, 1024, 2048, 4096]
 # More rows than that, by twos and fours.
 MORE_TOKENS = sorted({*range(1026, 2049, 2), *range(2052, 4097, 4)} - set(COMMON_TOKENS))
+# Examples that people choose, and data sets have; more rows for layers of any number of features.
+MORE_ROWS = [x for x in (
+    18, 20, 22, 25, 26, 27, 30, 33, 35, 45, 50, 55, 66, 70, 75, 90, 98, 102, 105, 110, 125, 130, 142, 150, 154, 160, 170, 175, 178, 180, 192, 196, 197,
+    200, 204, 210, 220, 225, 240, 250, 256, 270, 300, 308, 350, 353, 360, 375, 385, 392, 394, 404, 420, 450, 455, 500, 504, 550, 600, 616, 625, 650,
+    700, 750, 788, 800, 850, 900, 1000, 1100, 1200, 1250, 1437, 1500, 1750, 1797, 1800, 2000, 2250, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7500,
+    8000, 8192, 10000, 12000, 12288, 15000, 16000, 16384, 16512) if x not in ROWS]
+ANY_ROWS = sorted(ROWS + MORE_ROWS)
+# Heads of one feature (regression, two classes): rows, and features in; of a few features.
+ROWS_OF_ONE = sorted({*range(2, 1025), *(x for x in COMMON_TOKENS if x > 1024)})
+FEATURES_BESIDE_ONE = sorted({*range(2, 1025), *(x for x in (*COMMON_FEATURES, *FLAT_FEATURES) if x > 1024)})
+FEW_FEATURES = [2, 3, 4, 5, 6, 8, 10]
+# Vocabularies, layers beside them, tokens.
+VOCABULARIES = [2000, 3000, 4000, 5000, 6000, 8000, 8192, 10000, 12000, 15000, 16000, 16384, 20000, 25000, 30000, 30522, 32000, 32768, 40000, 50000,
+                50257, 50304, 65536]
+LAYERS_BESIDE_VOCABULARY = [32, 48, 64, 96, 100, 128, 160, 192, 200, 256, 288, 300, 320, 384, 400, 448, 480, 512, 576, 640, 768, 896, 1024, 1152, 1280,
+                            1536, 2048]
+TOKENS_OF_VOCABULARY = [x for x in COMMON_TOKENS if x <= 4096]
 LISTS = (TOKENS, FEATURES, [1], HEADS, POSITIONS, HEAD_FEATURES, COMMON_TOKENS, COMMON_FEATURES, COMMON_HEADS, COMMON_POSITIONS, COMMON_HEAD_FEATURES,
-         SMALL_TOKENS, MIDDLE_FEATURES, SMALL_FEATURES, LAYERS, ROWS, FLAT_FEATURES, HEADS_OF_FLAT, MORE_TOKENS)
+         SMALL_TOKENS, MIDDLE_FEATURES, SMALL_FEATURES, LAYERS, ROWS, FLAT_FEATURES, HEADS_OF_FLAT, MORE_TOKENS, MORE_ROWS, ANY_ROWS, ROWS_OF_ONE,
+         FEATURES_BESIDE_ONE, FEW_FEATURES, VOCABULARIES, LAYERS_BESIDE_VOCABULARY, TOKENS_OF_VOCABULARY)
 ALL_TOKENS, ALL_FEATURES, NONE, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES, *OF_COMMON = range(11)
 COMMON = dict(zip((ALL_TOKENS, ALL_FEATURES, ALL_HEADS, ALL_POSITIONS, ALL_HEAD_FEATURES), OF_COMMON))
-EVERY_TOKENS, BESIDE_TOKENS, EVERY_FEATURES, SOME_LAYERS, SOME_ROWS, FLAT, HEADS_OF_IT, TOKENS_BY_TWO = range(11, len(LISTS))
+(EVERY_TOKENS, BESIDE_TOKENS, EVERY_FEATURES, SOME_LAYERS, SOME_ROWS, FLAT, HEADS_OF_IT, TOKENS_BY_TWO, OTHER_ROWS, ALL_ROWS, ONES_ROWS, BESIDE_ONE, FEW,
+ VOCABULARY, BESIDE_VOCABULARY, ITS_TOKENS) = range(11, len(LISTS))
 
 LINEAR = ((1, 0, 1), (0, 0, 1), (0, 0, 0), (0, 1, 0))
+
+
+def kinds_of(rows, inputs, outputs, ways=LINEAR):
+    """Of a linear layer: as it is with and without a bias, gradients of its input and of its weights."""
+    sizes = {(0, 1): (rows, outputs, inputs), (0, 0): (rows, inputs, outputs), (1, 0): (outputs, inputs, rows)}
+    return tuple((op, ta, tb, NONE, *sizes[ta, tb]) for op, ta, tb in ways)
+
+
 # Operator (of record_dispatch.OPS), A transposed, B transposed, the lists of batch, M, N and K.
 KINDS = (
     (1, 0, 1, NONE, ALL_TOKENS, ALL_FEATURES, ALL_FEATURES),  # a linear layer with a bias
@@ -87,17 +114,37 @@ KINDS = (
     *((op, ta, tb, NONE, *((FLAT, HEADS_OF_IT, SOME_ROWS) if ta else (SOME_ROWS, FLAT, HEADS_OF_IT))) for op, ta, tb in LINEAR),
     # more rows
     *((op, ta, tb, NONE, *((BESIDE_TOKENS, BESIDE_TOKENS, TOKENS_BY_TWO) if ta else (TOKENS_BY_TWO, BESIDE_TOKENS, BESIDE_TOKENS))) for op, ta, tb in LINEAR),
+    # other rows: any number of features out and in, flattened pictures in and out
+    *kinds_of(OTHER_ROWS, SOME_LAYERS, EVERY_FEATURES),
+    *kinds_of(OTHER_ROWS, EVERY_FEATURES, SOME_LAYERS),
+    *kinds_of(OTHER_ROWS, FLAT, HEADS_OF_IT),
+    *kinds_of(OTHER_ROWS, HEADS_OF_IT, FLAT),
+    # gradients of any number of features in
+    *kinds_of(SOME_ROWS, EVERY_FEATURES, SOME_LAYERS, LINEAR[2:3]),
+    # one feature out: with a bias, without one, gradients of the weights, and of weights that are kept the other way round
+    (1, 0, 0, NONE, ONES_ROWS, NONE, BESIDE_ONE),
+    (0, 0, 0, NONE, ONES_ROWS, NONE, BESIDE_ONE),
+    (0, 0, 0, NONE, NONE, BESIDE_ONE, ONES_ROWS),
+    (0, 1, 0, NONE, BESIDE_ONE, NONE, ONES_ROWS),
+    # few features out
+    *kinds_of(ALL_ROWS, EVERY_FEATURES, FEW),
+    # a vocabulary out
+    *kinds_of(ITS_TOKENS, BESIDE_VOCABULARY, VOCABULARY),
 )
+FIRST_SLOWEST = (SOME_LAYERS, FEW, BESIDE_VOCABULARY, NONE)
 
 
 def order_of(op, ta, tb, batch, m, n, k):
-    """Axes of batch (0), M, N and K from the slowest on: tokens, or the heads of all sequences, run fastest; every number of features after the layers beside."""
+    """Axes of batch (0), M, N and K from the slowest on: tokens, or the heads of all sequences, run fastest; every number of features after the layers beside, or after the few of the other side."""
     if op == 2:
         return (1, 2, 3, 0)
-    rows = 3 if ta else 1
-    rest = [1, 2] if ta else [3, 2]
-    if SOME_LAYERS in (m, n, k):
-        rest = sorted(rest, key=lambda axis: (m, n, k)[axis - 1] != SOME_LAYERS)
+    rows = 3 if ta or m == NONE else 1
+    rest = [1, 2] if rows == 3 else [3, 2]
+    rest = sorted(rest, key=lambda axis: (m, n, k)[axis - 1] not in FIRST_SLOWEST)
+    if OTHER_ROWS in (m, n, k):
+        # Of few rows the table is smaller so.
+        first, second = sorted(rest, key=lambda axis: (m, n, k)[axis - 1] not in (SOME_LAYERS, HEADS_OF_IT))
+        return (first, 0, rows, second)
     return (rest[0], 0, rest[1], rows)
 
 
@@ -106,12 +153,22 @@ NUMBERS = (3, 2, 1, 0)  # of record_dispatch.DTYPES: what programs have most fir
 
 
 def count_of(kind):
-    return int(np.prod([len(LISTS[i]) for i in KINDS[kind][3:]]))
+    return int(np.prod([len(LISTS[i]) for i in KINDS[abs(kind)][3:]]))
+
+
+LARGEST = int(2 ** 28.5)  # elements of a matrix: what record_dispatch.setup has
+
+
+def has_one_feature(kind):
+    """Whether M or N is 1 in all shapes of a kind. -kind stands for the same shapes, in which that matrix of one row or column is named as transposed."""
+    return NONE in KINDS[abs(kind)][4:6]
 
 
 def calls_of(numbers, kind, begin, end):
     """Rows of record_dispatch.FIELDS (part 4) of a kind's shapes from number `begin` up to `end`; the list of K runs fastest."""
-    op, ta, tb, *lists = KINDS[kind]
+    op, ta, tb, *lists = KINDS[abs(kind)]
+    if kind < 0:
+        ta, tb = (ta, 1) if lists[2] == NONE else (1, tb)
     at = np.arange(begin, end)
     sizes = []
     for i in reversed(lists):
@@ -120,6 +177,12 @@ def calls_of(numbers, kind, begin, end):
     k, n, m, batch = sizes
     same = lambda x: np.full(end - begin, x)
     return np.stack([same(4), same(op), same(numbers), same(ta), same(tb), m, n, k, batch, m if ta else k, k if tb else n], 1).astype(np.int32)
+
+
+def is_too_large(calls):
+    """These are not recorded."""
+    m, n, k, batch = (calls[:, i].astype(np.int64) for i in (5, 6, 7, 8))
+    return np.maximum(np.maximum(m * k, n * k), m * n) * batch > LARGEST
 
 
 def has_one_layout(calls):
@@ -150,6 +213,18 @@ def is_asked(kind, numbers):
     _, m, n, k = (np.array(LISTS[i]).reshape([-1 if axis == j else 1 for j in range(4)]) > 1 for axis, i in enumerate(lists_of(kind, numbers)))
     _, ta, tb = KINDS[kind][:3]
     return np.broadcast_to(k & (m | (not ta)) & (n | (not tb)), [len(LISTS[i]) for i in lists_of(kind, numbers)])
+
+
+def is_in_other_kind(kind, numbers):
+    """Which of the shapes in the atlas a kind before has, too, which is asked first."""
+    mine, result = lists_of(kind, numbers), False
+    for other in range(kind):
+        if KINDS[other][:3] != KINDS[kind][:3]:
+            continue
+        both = [np.isin(LISTS[i], LISTS[j]).reshape([-1 if axis == at else 1 for at in range(4)])
+                for axis, (i, j) in enumerate(zip(mine, lists_of(other, numbers)))]
+        result = result | both[0] & both[1] & both[2] & both[3]
+    return np.broadcast_to(result, [len(LISTS[i]) for i in mine])
 
 
 def in_order(kind, shapes):

@@ -73,7 +73,23 @@ enum class ConvolutionForm : std::uint8_t {
   /// segments, but of the tiles of D that the last wave of thread blocks computes alone; of others
   /// one chain over the blocks
   last_segments,
+  /// lanes of multiply-adds share K, as cuBLAS' kernels for products of vectors and of small
+  /// matrices have it: each takes a run in turn; their sums are added as a warp's shuffles do, or
+  /// in ascending order
+  shared_halves,
+  shared_ascending,
+  /// the same of each image; the images' sums in ascending order
+  images_shared_halves,
+  images_shared_ascending,
+  /// as reduced, in runs of whole tiles of 64 elements
+  reduced_by_64,
+  /// as reduced, but each part adds to what the one before left
+  reduced_in_place,
 };
+
+constexpr bool is_shared(ConvolutionForm form) {
+  return form >= ConvolutionForm::shared_halves && form <= ConvolutionForm::images_shared_ascending;
+}
 
 /// How FP32 operands become TF32: as the unit reads what is stored; rounded to the nearest, ties
 /// away from zero, by the kernel that changes their layout; or cut off. Or operands in 16 bits
@@ -96,11 +112,16 @@ struct ConvolutionLeaf {
   ConvolutionForm form = ConvolutionForm::unknown;
   /// multiply-adds in FP32 of CUDA cores, not tensor cores
   bool fma = false;
+  /// tensor cores that take 8 elements of K at once, by mma.sync
+  bool eights = false;
   /// channels of a block, or elements of a tile of K; where one chain or each image's is walked in
   /// tiles, or K is cut in runs, an incomplete tile comes first; of per_place the pixels of a
-  /// chunk, 0: all
+  /// chunk, 0: all; where lanes share K the run that each takes: 0 all that it gets
   int tile = 0;
+  /// Where lanes share K: after so many elements a lane's chain is added to its sum; 0: never.
+  int restart = 0;
   TensorCoreInput input = TensorCoreInput::as_stored;
+  /// of K, or lanes that share it
   std::int64_t parts = 1;
   /// of last_segments
   Wave wave;

@@ -34,9 +34,13 @@ constexpr auto images = std::to_array<std::int16_t>({
 #include "emulator/gemm/atlas/convolutions/listed_images.inc"
 });
 
-/// What an engine does. `channels_of_part`: K is cut into parts of so many channels.
+/// What an engine does.
 struct Label {
-  std::uint8_t form, fma, tile, input;
+  std::uint8_t form;
+  /// 0: tensor cores, 1: CUDA cores, 2: tensor cores that take 8 elements of K at once
+  std::uint8_t unit;
+  std::uint8_t tile, input;
+  /// K is cut into parts of so many channels, if any; where lanes share K it is their restart.
   std::int16_t parts, channels_of_part;
   /// of kernels that cut K into segments; no rows: it is none
   std::int16_t rows, columns, cluster_rows, cluster_columns;
@@ -45,16 +49,17 @@ constexpr auto labels = std::to_array<Label>({
 #include "emulator/gemm/atlas/convolutions/listed_labels.inc"
 });
 
-/// Boxes of f16, bf16 and tf32, each without and with channels together; of each the three passes
-/// of all kinds, with numbers of labels (from 2 on; 1: not known), as cudnn.deterministic has them;
-/// then the gradients of all kinds again, where 1 says that else the sums are added by atomics.
+/// Boxes of f16, bf16 and tf32, each without and with channels together, and of f32 without; of
+/// each the three passes of all kinds, with numbers of labels (from 2 on; 1: not known), as
+/// cudnn.deterministic has them; then the gradients of all kinds again, where 1 says that else the
+/// sums are added by atomics.
 constexpr char boxes[] =
 #include "emulator/gemm/atlas/convolutions/listed_boxes.inc"
     ;
 constexpr auto box_ends = std::to_array<std::uint32_t>({
 #include "emulator/gemm/atlas/convolutions/listed_box_ends.inc"
 });
-constexpr std::size_t slabs_of_box = 32, groups_of_variant = 5;
+constexpr std::size_t slabs_of_box = 32, groups_of_variant = 5, variants = 7;
 
 // What was recorded: calls of no more than so many multiplications and elements.
 constexpr std::int64_t most_products = std::int64_t{1} << 32, most_elements = std::int64_t{1} << 23;
@@ -112,6 +117,21 @@ std::optional<Place> place_of_call(const ConvolutionShape& x) {
   return std::nullopt;
 }
 
+/// Filters of 2 x 2 of stride 2, which have no pixel in common: each gets one sum.
+bool has_apart_pixels(const ConvolutionShape& x) {
+  const bool is_fp32 = x.numbers == Numbers::tf32 || x.numbers == Numbers::f32;
+  return is_fp32 && x.filter == 2 && x.stride == 2 && x.padding == 0;
+}
+
+/// What `dgrad_engine` gives there, each of four times: 43 of 43 calls.
+ConvolutionLeaf one_chain_of_atomics() {
+  ConvolutionLeaf leaf;
+  leaf.form = ConvolutionForm::outermost;
+  leaf.fma = true;
+  leaf.agree = 1000;
+  return leaf;
+}
+
 /// The form of a segmented kernel that leaves K whole.
 ConvolutionForm whole_form(ConvolutionPass pass) {
   if (pass == ConvolutionPass::forward) return ConvolutionForm::blocks;
@@ -124,13 +144,16 @@ std::optional<ConvolutionLeaf> leaf_of(const Label& label, const ConvolutionShap
   constexpr int recorded = 1000;
   ConvolutionLeaf leaf;
   leaf.form = static_cast<ConvolutionForm>(label.form);
-  leaf.fma = label.fma != 0;
+  leaf.fma = label.unit == 1;
+  leaf.eights = label.unit == 2;
   leaf.tile = label.tile;
   leaf.input = static_cast<TensorCoreInput>(label.input);
-  leaf.parts = label.channels_of_part == 0
-                   ? label.parts
-                   : formats::divided_up(shape.channels, label.channels_of_part);
+  leaf.parts = label.parts;
   leaf.agree = recorded;
+  if (is_shared(leaf.form))
+    leaf.restart = label.channels_of_part;
+  else if (label.channels_of_part != 0)
+    leaf.parts = formats::divided_up(shape.channels, label.channels_of_part);
   if (label.rows == 0) return leaf;
   const auto segments = segments_of(
       {label.rows, label.columns, label.tile, label.cluster_rows, label.cluster_columns}, shape,
@@ -147,13 +170,13 @@ std::optional<ConvolutionLeaf> leaf_of(const Label& label, const ConvolutionShap
 }  // namespace
 
 std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass) {
-  if (shape.numbers == Numbers::f32) return std::nullopt;
+  const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
+  if (variant >= variants) return std::nullopt;
   const std::optional<Place> place = place_of_call(shape);
   if (!place) return std::nullopt;
   static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
   constexpr std::size_t boxes_of_group = boxes_before(kinds.size());
-  static_assert(box_ends.size() == 6 * groups_of_variant * boxes_of_group + 1);
-  const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
+  static_assert(box_ends.size() == variants * groups_of_variant * boxes_of_group + 1);
   const auto number = [&](std::size_t group) {
     return packed.number((variant * groups_of_variant + group) * boxes_of_group + place->first_box,
                          place->extent, place->cell);
@@ -161,7 +184,8 @@ std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, Convol
   const auto of_pass = static_cast<std::size_t>(pass);
   constexpr std::size_t passes = 3;
   if (!shape.deterministic && pass != ConvolutionPass::forward && number(passes + of_pass - 1) == 1)
-    return ConvolutionLeaf{};
+    return pass == ConvolutionPass::data && has_apart_pixels(shape) ? one_chain_of_atomics()
+                                                                    : ConvolutionLeaf{};
   const std::uint16_t label = number(of_pass);
   if (label < 2) return std::nullopt;
   return leaf_of(labels.at(label - 2u), shape, pass);

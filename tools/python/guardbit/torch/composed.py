@@ -8,6 +8,7 @@ import torch
 
 from .gpu_tensor import GpuTensor
 from .session import Session, argument_of, doubt_of, elements_of, tensor_of
+from .tensor_iterator import like
 
 aten = torch.ops.aten
 LEAST_NORMAL = 2.0**-126
@@ -55,11 +56,15 @@ def cross_entropy_backward(session: Session, func: Any, args: tuple[Any, ...], k
     if weight is not None:
         result = session.computed(aten.mul.Tensor, (result, weight), {})
     is_mean = reduction in (None, 1)
-    return session.computed(aten.div.Scalar, (result, x.numel()), {}) if is_mean else result
+    if is_mean:
+        result = session.computed(aten.div.Scalar, (result, x.numel()), {})
+    # It is stored in a tensor like the input.
+    laid = torch.empty_strided(x.shape, like(x), dtype=result.dtype)
+    return result if laid.stride() == result.stride() else GpuTensor(laid.copy_(elements_of(result)), result.doubt)
 
 
 def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """linalg_cross: the first product is fused in FP32; in 16 bits each step is stored."""
+    """linalg_cross: the first product is fused in FP32 and FP64; in 16 bits each step is stored."""
     first, second = args[:2]
     dim = argument_of(func, args, kwargs, "dim")
     dim = -1 if dim is None else dim
@@ -68,7 +73,7 @@ def cross(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return session.computed(aten.roll.default, (x, [-by], [dim]), {})
 
     product = session.computed(aten.mul.Tensor, (rolled(first, 2), rolled(second, 1)), {})
-    if first.dtype == torch.float32:
+    if first.dtype in (torch.float32, torch.float64):
         return session.computed(aten.addcmul.default, (session.computed(aten.neg.default, (product,), {}), rolled(first, 1), rolled(second, 2)), {})
     return session.computed(aten.sub.Tensor, (session.computed(aten.mul.Tensor, (rolled(first, 1), rolled(second, 2)), {}), product), {})
 
@@ -103,6 +108,8 @@ def added_products(session: Session, func: Any, args: tuple[Any, ...], kwargs: d
 def next_number(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """nextafter: NaNs are the units' own."""
     result = func(*[elements_of(x) for x in args])
+    if result.dtype == torch.float64:
+        return session.given(func, args, kwargs, result, doubt_of(args, kwargs))
     whole = torch.tensor(0x7FFFFFFF, dtype=torch.int32).view(torch.float32) if result.dtype == torch.float32 else torch.tensor(
         0x7FFF, dtype=torch.int16).view(result.dtype)
     return session.given(func, args, kwargs, torch.where(result.isnan(), whole, result), doubt_of(args, kwargs))
@@ -123,14 +130,6 @@ def by_power(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[st
     of_result = x.dtype if x.is_floating_point() else torch.get_default_dtype()
     result = session.computed(aten.mul.Tensor, (x, session.computed(aten.pow.Scalar, (2.0, exponent), {})), {})
     return result if result.dtype == of_result else session.computed(aten._to_copy.default, (result,), {"dtype": of_result})
-
-
-def without_nans(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """nansum."""
-    x = args[0]
-    kept = GpuTensor(elements_of(x).masked_fill(elements_of(x).isnan(), 0), x.doubt)
-    dim = argument_of(func, args, kwargs, "dim")
-    return session.computed(aten.sum.dim_IntList, (kept, dim, bool(argument_of(func, args, kwargs, "keepdim"))), kwargs)
 
 
 def index_add(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,7 +164,7 @@ def log_sigmoid(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
     status, plan, results, *_ = session.operators.answer(str(func), [session.argument(x, kept)], {}, None, None, None)
     if status != "exact":
         return session.without_model(func, args, kwargs, plan)
-    form = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+    form = torch.empty_strided(x.shape, like(x), dtype=x.dtype, device="meta")
     session.report.add(str(func), plan, 0.0, False)
     return session.results_of(func, results[:1], form, doubt_of(args, kwargs)), GpuTensor(torch.empty(0, dtype=x.dtype))
 
@@ -205,9 +204,16 @@ def middle(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     return numbers, GpuTensor(func(elements_of(x), *args[1:], **kwargs)[1], doubt or f"{func} (the place of equal numbers)")
 
 
+def flattened_weights(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """_cudnn_rnn_flatten_weight: cuDNN's buffer of all weights, whose order nothing but cuDNN sees. The weights keep their own memory here."""
+    flat = torch.cat([elements_of(x).reshape(-1) for x in args[0]])
+    return session.wrapped(flat, doubt_of(args, kwargs))
+
+
 Session.specials.update({
+    "_cudnn_rnn_flatten_weight": flattened_weights,
     "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,
     "scatter_reduce_": scatter_reduce, "linalg_cross": cross, "addr": outer_added, "addbmm": added_products, "nextafter": next_number, "rrelu_with_noise_backward": noisy_relu_backward,
-    "ldexp": by_power, "nansum": without_nans, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
+    "ldexp": by_power, "log_sigmoid_forward": log_sigmoid, "cumsum": running_sum, "histc": histogram,
 })

@@ -145,12 +145,37 @@ def install() -> None:
     for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "synchronize": nothing, "current_device_index": lambda: 0,
                         "current_accelerator": lambda *a, **k: torch.device("cuda"), "set_device_index": nothing}.items():
         setattr(accelerator, name, value)
+    install_recurrent_layers()
+    install_one_hot()
     torch.compile = _refused("torch.compile", "compiled programs are not modelled")
     torch.nn.DataParallel = _refused_class("torch.nn.DataParallel", "one device is modelled")
     if hasattr(torch.distributed, "init_process_group"):
         torch.distributed.init_process_group = _refused("torch.distributed.init_process_group", "one device is modelled")
     install_lists()
     install_files()
+
+
+def install_recurrent_layers() -> None:
+    """nn.LSTM and its like, which cuDNN computes as one operator, are refused by name before PyTorch asks for its driver."""
+
+    def of_layers(name: str, plain: Any) -> Any:
+        def layers(*args: Any, **kwargs: Any) -> Any:
+            if isinstance(args[0], GpuTensor) and torch.backends.cudnn.enabled:
+                raise Unmodelled(f"aten.{name}", "cuDNN's recurrent layers are not modelled (torch.backends.cudnn.enabled = False takes PyTorch's own)")
+            return plain(*args, **kwargs)
+
+        return layers
+
+    functions: Any = torch._VF
+    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        setattr(functions, name, of_layers(name, getattr(functions, name)))
+
+
+def install_one_hot() -> None:
+    """PyTorch takes another way for tensors of other classes, whose result lies as the indices do; on a GPU it lies in rows."""
+    functional: Any = torch.nn.functional
+    plain = functional.one_hot
+    functional.one_hot = lambda tensor, num_classes=-1: plain(tensor.contiguous(), num_classes)
 
 
 def install_lists() -> None:

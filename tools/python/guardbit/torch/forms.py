@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from .tensor_iterator import contiguous_strides, like, pointwise_strides
+
 _META = torch.device("meta")
 _known: dict[Any, Any] = {}
 _most_known = 20_000
@@ -67,6 +69,39 @@ def _of_batch_norm(func: Any, form: Any, args: tuple[Any, ...]) -> Any:
     return form if args[7] and _lies_together(args[1]) else (_laid(form[0], False), *form[1:])
 
 
+aten = torch.ops.aten
+# Whose results lie in rows whatever their operands say, where meta tensors or the CPU's operators follow an operand.
+IN_ROWS = {aten.native_layer_norm_backward, aten._fused_rms_norm_backward, aten._log_softmax, aten._log_softmax_backward_data, aten.huber_loss_backward,
+            aten.mse_loss_backward, aten.smooth_l1_loss_backward, aten.reflection_pad2d, aten.reflection_pad3d, aten.replication_pad2d, aten.replication_pad3d, aten.roll,
+            aten.pixel_shuffle, aten.pixel_unshuffle, aten.channel_shuffle, aten.grid_sampler_2d, aten.grid_sampler_3d, aten.col2im}
+# Whose result lies with channels together where the first operand does, else in rows.
+_AS_CHANNELS_LIE = {aten.upsample_bicubic2d, aten.upsample_bilinear2d, aten.upsample_trilinear3d, aten.native_dropout_backward}
+_LIKE_FIRST = {aten.binary_cross_entropy, aten.sort, aten.rand_like, aten.randn_like}
+
+
+def _with_strides(form: Any, strides: Any) -> Any:
+    return torch.empty_strided(form.shape, strides, dtype=form.dtype, device=_META)
+
+
+def _corrected(func: Any, form: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Strides as the GPU's kernels have them, where meta tensors say otherwise."""
+    packet = func.overloadpacket
+    if isinstance(form, torch.Tensor):
+        strides = pointwise_strides(func, args, form.shape) if packet not in _AS_CHANNELS_LIE else None
+        if strides is None and packet in IN_ROWS:
+            strides = contiguous_strides(form.shape)
+        if strides is None and packet in _AS_CHANNELS_LIE:
+            strides = _laid(form, _lies_together(args[0])).stride()
+        if strides is None and packet in _LIKE_FIRST and form.shape == args[0].shape and kwargs.get("memory_format") is None:
+            strides = like(args[0])
+        return form if strides is None or strides == form.stride() else _with_strides(form, strides)
+    if isinstance(form, tuple) and packet in IN_ROWS:
+        return tuple(_with_strides(x, contiguous_strides(x.shape)) if isinstance(x, torch.Tensor) else x for x in form)
+    if isinstance(form, tuple) and packet in _LIKE_FIRST:
+        return tuple(_with_strides(x, like(args[0])) if x.shape == args[0].shape else x for x in form)
+    return form
+
+
 def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Meta tensors in the places of the results; None where PyTorch has no rule."""
     try:
@@ -79,6 +114,8 @@ def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         form = func(*[_meta_of(x) for x in args], **{name: _meta_of(x) for name, x in kwargs.items()})
     except (NotImplementedError, RuntimeError):
         form = None
+    if form is not None:
+        form = _corrected(func, form, args, kwargs)
     if func is torch.ops.aten._weight_norm_interface.default and form is not None:
         # The GPU keeps the norms in FP32.
         form = (form[0], form[1].float())

@@ -11,6 +11,11 @@ from .. import _core
 RULE = _core.rule_agrees / 1000
 
 
+# Functions of PyTorch on the CPU that gave other bits on an EPYC with AVX2 than on the H200's host, a Xeon with AVX-512, of a million FP32 numbers each.
+OF_HOST = frozenset("acos asin atan erf erfc erfinv exp log log10 log2 sqrt tan tanh gelu _softmax _log_softmax mm addmm bmm baddbmm sum var linalg_qr "
+                    "_fft_r2c _fft_c2c".split())
+
+
 class Report:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -20,6 +25,7 @@ class Report:
         self.unmodelled: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
         self.cpu_calls = 0
+        self.of_host: Counter[str] = Counter()
         self.left_in_doubt = 0
 
     def add(self, name: str, plan: str, seconds: float, guessed: bool) -> None:
@@ -28,6 +34,13 @@ class Report:
         self.plans[plan] += 1
         if guessed:
             self.guesses[name] += 1
+
+    def add_cpu_call(self, packet: str, is_like_host: bool) -> None:
+        """A call whose tensors are all on the CPU; has this one the vectors of the H200's host?"""
+        self.cpu_calls += 1
+        name = packet.rstrip("_")
+        if name in OF_HOST and not is_like_host:
+            self.of_host[name] += 1
 
     def add_unmodelled(self, name: str, reason: str) -> None:
         self.unmodelled[name] += 1
@@ -49,4 +62,4 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         return {"calls": dict(self.calls), "seconds": self.seconds, "plans": dict(self.plans), "guessed": dict(self.guesses),
-                "unmodelled": dict(self.unmodelled), "reasons": self.reasons, "cpu_calls": self.cpu_calls, "left_in_doubt": self.left_in_doubt}
+                "unmodelled": dict(self.unmodelled), "reasons": self.reasons, "cpu_calls": self.cpu_calls, "of_host": dict(self.of_host), "left_in_doubt": self.left_in_doubt}

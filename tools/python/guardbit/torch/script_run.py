@@ -137,6 +137,8 @@ def finish(session: Session, options: argparse.Namespace) -> None:
     if report.unmodelled:
         message(f"not predicted, computed by PyTorch: {', '.join(sorted(report.unmodelled))}; "
                 f"{report.left_in_doubt} tensors that depend on them went to the CPU")
+    if report.of_host:
+        message(f"computed on this CPU, which has no AVX-512 and may give other bits than the H200's host: {', '.join(sorted(report.of_host))}")
     if report.guesses:
         message(f"{sum(report.guesses.values())} products by a guessed plan")
     if options.report:

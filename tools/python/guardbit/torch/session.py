@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _core
 from . import generators
-from .forms import form_of
+from .forms import IN_ROWS, form_of
 from .gpu_tensor import GpuTensor, internals
 from .recording.facts import is_without_autograd, tensors_in
 from .run_report import RULE, Report
@@ -51,6 +51,9 @@ DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "
 WORDS = {dtype: str(dtype) for dtype in DTYPES.values()}
 
 Special = Callable[["Session", Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+IS_LIKE_HOST = torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 def is_cuda(device: Any) -> bool:
@@ -121,7 +124,7 @@ class Session(TorchDispatchMode):
                 result = self.decomposed(func, args, kwargs)
                 if result is not NotImplemented:
                     return result
-            self.report.cpu_calls += 1
+            self.report.add_cpu_call(func.overloadpacket.__name__, IS_LIKE_HOST)
             return self.watched(func, args, kwargs, lambda: func(*args, **kwargs))
         return self.compute(func, args, kwargs)
 
@@ -180,7 +183,10 @@ class Session(TorchDispatchMode):
     # Data.
 
     def moved(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.given(func, args, kwargs, on_cpu(func, args, kwargs), doubt_of(args, kwargs))
+        result = on_cpu(func, args, kwargs)
+        if func.overloadpacket in IN_ROWS and isinstance(result, torch.Tensor):
+            result = result.contiguous()
+        return self.given(func, args, kwargs, result, doubt_of(args, kwargs))
 
     def given(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, doubt: str | None) -> Any:
         """The result on the GPU; where the call changed an argument and returns it, the argument."""
@@ -307,7 +313,8 @@ class Session(TorchDispatchMode):
                     tensor.doubt = tensor.doubt or doubt
                     position += 1
             return None
-        if func._schema.is_mutable:
+        gives_new = bool(func._schema.returns) and all(x.alias_info is None for x in func._schema.returns)
+        if func._schema.is_mutable and not gives_new:
             targets = tensors_in(changed_arguments(func, args, kwargs))
             for target, value in zip(targets, results):
                 computed = tensor_of(value)
