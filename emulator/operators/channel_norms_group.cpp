@@ -43,24 +43,6 @@ std::vector<Number> all_of(const Tensor* tensor, std::size_t count) {
   }
 }
 
-template <class Number>
-Number in_type(const formats::Format& type, Number number) {
-  if constexpr (std::is_same_v<Number, double>) {
-    return number;
-  } else {
-    return rounded_to(type, number);
-  }
-}
-template <class Number>
-Tensor tensor_in(const formats::Format& type, const Dimensions& shape,
-                 const std::vector<Number>& numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    return tensor_of_doubles(shape, numbers);
-  } else {
-    return tensor_of_numbers(type, shape, numbers);
-  }
-}
-
 struct Sizes {
   std::size_t batch, channels, image, groups;
   std::size_t in_group() const { return channels / groups; }
@@ -125,14 +107,14 @@ ChannelNormResult group_norm_in(const Tensor& input, const Tensor* weight, const
   const auto weights = all_of<Number>(weight, sizes.channels);
   const auto biases = all_of<Number>(bias, sizes.channels);
   const std::size_t rows = sizes.rows(), size = sizes.row(), in_group = sizes.in_group();
-  const Number added = in_type(input.type, static_cast<Number>(epsilon));
+  const InType in_type{input.type};
+  const Number added = in_type(static_cast<Number>(epsilon));
   std::vector<Number> results(numbers.size()), means(rows), reciprocals(rows);
   for (std::size_t r = 0; r < rows; ++r) {
     const auto row = numbers.part(r * size, size);
     const MomentsOf<Number> moments = moments_of(row);
-    means[r] = in_type(input.type, moments.mean);
-    reciprocals[r] =
-        in_type(input.type, reciprocal_root_of(moments.squares / moments.count + added));
+    means[r] = in_type(moments.mean);
+    reciprocals[r] = in_type(reciprocal_root_of(moments.squares / moments.count + added));
     const auto of_group = [&](const std::vector<Number>& all) {
       return all.empty() ? std::span<const Number>{}
                          : std::span(all).subspan(r % sizes.groups * in_group, in_group);
@@ -143,8 +125,9 @@ ChannelNormResult group_norm_in(const Tensor& input, const Tensor* weight, const
     sizes.image == 1 ? normalise_pixels(group, to) : normalise_images(group, to);
   }
   const Dimensions of_rows = {input.shape[0], groups};
-  return {tensor_in(input.type, input.shape, results), tensor_in(input.type, of_rows, means),
-          tensor_in(input.type, of_rows, reciprocals),
+  return {tensor_of_numbers(input.type, input.shape, results),
+          tensor_of_numbers(input.type, of_rows, means),
+          tensor_of_numbers(input.type, of_rows, reciprocals),
           std::to_string(threads_of(size)) + " threads a group, moments by Welford"};
 }
 
@@ -190,6 +173,7 @@ ChannelNormGradients group_norm_gradients_in(const Tensor& gradient, const Tenso
       are_pixels ? ImageSums<Number>{} : image_sums<Number>(sizes, gradients, numbers);
   std::vector<Number> results(numbers.size());
   std::vector<Number> first(threads_of(in_group)), second(first.size());
+  const InType in_type{input.type};
   for (std::size_t g = 0; g < sizes.rows(); ++g) {
     first.assign(first.size(), 0);
     second.assign(second.size(), 0);
@@ -203,8 +187,7 @@ ChannelNormGradients group_norm_gradients_in(const Tensor& gradient, const Tenso
         continue;
       }
       const Number scale = weights.empty() ? 1 : weights[r % sizes.channels];
-      const Number product =
-          are_pixels ? in_type(input.type, gradients[r] * numbers[r]) : images.products[r];
+      const Number product = are_pixels ? in_type(gradients[r] * numbers[r]) : images.products[r];
       first[t] = std::fma(product, scale, first[t]);
       second[t] = std::fma(sum, scale, second[t]);
     }
@@ -232,8 +215,9 @@ ChannelNormGradients group_norm_gradients_in(const Tensor& gradient, const Tenso
   }
   const formats::Format& type = weight == nullptr ? input.type : weight->type;
   const Dimensions of_channels = {input.shape[1]};
-  return {tensor_in(input.type, input.shape, results), tensor_in(type, of_channels, of_weight),
-          tensor_in(type, of_channels, of_bias),
+  return {tensor_of_numbers(input.type, input.shape, results),
+          tensor_of_numbers(type, of_channels, of_weight),
+          tensor_of_numbers(type, of_channels, of_bias),
           std::to_string(threads_of(size)) + " threads an image, 32 a group, images in order"};
 }
 

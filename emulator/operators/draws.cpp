@@ -84,23 +84,13 @@ auto units_of(const Words& words) {
   }
 }
 
-template <class Number>
-Tensor tensor_of_drawn(const formats::Format& type, const Dimensions& shape,
-                       std::span<const Number> numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    return tensor_of_doubles(shape, numbers);
-  } else {
-    return tensor_of_numbers(type, shape, numbers);
-  }
-}
-
 /// Numbers in (0, 1] that become others one by one.
 template <class Number, class Change>
 Tensor changed_units(const formats::Format& type, const Dimensions& shape, const Draws& draws,
                      const Change& change) {
   std::vector<Number> all = drawn(shape, draws, units_of<Number>);
   for (Number& x : all) x = change(x);
-  return tensor_of_drawn(type, shape, std::span<const Number>(all));
+  return tensor_of_numbers(type, shape, all);
 }
 
 /// The same in the arithmetic of the type: FP64 or FP32.
@@ -157,14 +147,8 @@ std::uint64_t increment_of_dropout(std::int64_t count, const Machine& machine) {
 Tensor uniform(const formats::Format& type, const Dimensions& shape, double from, double to,
                const Draws& draws) {
   return changed_units(type, shape, draws, [&]<class Number>(Number unit) {
-    const auto in_type = [&](auto x) {
-      if constexpr (std::is_same_v<Number, double>) {
-        return x;
-      } else {
-        return rounded_to(type, static_cast<float>(x));
-      }
-    };
-    const Number low = in_type(from), high = in_type(to);
+    const InType in_type{type};
+    const Number low = in_type(static_cast<Number>(from)), high = in_type(static_cast<Number>(to));
     // What rounds to the upper end becomes the lower one.
     const Number number = in_type(std::fma(unit, in_type(high - low), low));
     return number == high ? low : number;
@@ -176,7 +160,7 @@ Tensor normal(const formats::Format& type, const Dimensions& shape, double mean,
   const auto scaled = [&]<class Number>(std::vector<Number> all) {
     for (Number& x : all)
       x = std::fma(x, static_cast<Number>(deviation), static_cast<Number>(mean));
-    return tensor_of_drawn(type, shape, std::span<const Number>(all));
+    return tensor_of_numbers(type, shape, all);
   };
   if (type == formats::fp64) return scaled(drawn(shape, draws, wide_normal_pair));
   return scaled(drawn(shape, draws, [](const Words& words) -> std::array<float, 4> {
@@ -267,7 +251,7 @@ Tensor bernoulli_in(const Tensor& input, const Draws& draws) {
     const Words words = words_of(draws.state, static_cast<std::int64_t>(i) / words_of_block, 0);
     all[i] = unit_of(words[i % 4]) <= probabilities[i] ? 1 : 0;
   }
-  return tensor_of_drawn(input.type, input.shape, std::span<const Number>(all));
+  return tensor_of_numbers(input.type, input.shape, all);
 }
 
 }  // namespace
@@ -344,7 +328,7 @@ Dropped dropout_in(const Tensor& input, double probability, const Draws& draws) 
     mask[at] = is_kept ? 1 : 0;
     results[at] = numbers[at] * static_cast<Number>(is_kept ? 1 : 0) * scale;
   }
-  Tensor output = tensor_of_drawn(input.type, input.shape, std::span<const Number>(results));
+  Tensor output = tensor_of_numbers(input.type, input.shape, results);
   Tensor of_mask = tensor_of_integers(formats::b1, input.shape, mask);
   output.stride = of_mask.stride = dense_stride_like(input);
   return {std::move(output), std::move(of_mask)};
@@ -358,7 +342,7 @@ Tensor dropout_gradient_in(const Tensor& gradient, const Tensor& mask, double sc
   const auto factor = static_cast<Number>(scale);
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i] = (static_cast<Number>(kept[i] != 0 ? 1 : 0) * gradients[i]) * factor;
-  Tensor result = tensor_of_drawn(gradient.type, gradient.shape, std::span<const Number>(results));
+  Tensor result = tensor_of_numbers(gradient.type, gradient.shape, results);
   result.stride = dense_stride_like(gradient);
   return result;
 }
@@ -383,8 +367,8 @@ NoisyRelu noisy_relu(const Tensor& input, double lower, double upper, const Draw
       if (is_above) factors[i] = 1;
       results[i] = is_above ? numbers[i] : numbers[i] * factors[i];
     }
-    return {tensor_of_drawn(input.type, input.shape, std::span<const Number>(results)),
-            tensor_of_drawn(input.type, input.shape, std::span<const Number>(factors))};
+    return {tensor_of_numbers(input.type, input.shape, results),
+            tensor_of_numbers(input.type, input.shape, factors)};
   };
   return input.type == formats::fp64 ? noisy(double{}) : noisy(float{});
 }

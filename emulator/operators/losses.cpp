@@ -20,15 +20,6 @@ namespace {
 
 using Kind = ElementLoss::Kind;
 
-/// The arithmetic of a tensor's type: every named value is rounded to it.
-struct InType {
-  formats::Format type;
-  /// Are steps in FP32 rounded to it?
-  bool rounds_steps() const { return type != formats::fp32 && type != formats::fp64; }
-  float operator()(float x) const { return rounded_to(type, x); }
-  double operator()(double x) const { return x; }
-};
-
 template <class Number>
 Number loss_of(Kind kind, Number width, Number difference, const InType& in_type) {
   if (kind == Kind::squared) return difference * difference;
@@ -231,19 +222,6 @@ std::vector<std::int64_t> classes_of(const Tensor& input, const Tensor& target,
   return classes;
 }
 
-}  // namespace
-
-namespace {
-
-template <class Number>
-Tensor tensor_of_losses(const formats::Format& type, const Dimensions& shape,
-                        std::span<const Number> numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    return tensor_of_doubles(shape, numbers);
-  } else {
-    return tensor_of_numbers(type, shape, numbers);
-  }
-}
 template <class Number>
 std::vector<Number> all_numbers(const Tensor* tensor) {
   if (tensor == nullptr) return {};
@@ -265,12 +243,14 @@ NegativeLogLikelihood likelihood_in(const Tensor& input, const Tensor& target, c
   const auto number_of = [&](std::size_t i) {
     return numbers[i * choices + static_cast<std::size_t>(classes[i])];
   };
-  const auto single = [&](Number x) { return tensor_of_losses<Number>(input.type, {}, {&x, 1}); };
+  const auto single = [&](Number x) {
+    return tensor_of_numbers(input.type, {}, std::span<const Number>(&x, 1));
+  };
   if (reduction == LossReduction::none) {
     std::vector<Number> all(classes.size());
     for (std::size_t i = 0; i < all.size(); ++i)
       all[i] = classes[i] == ignored ? 0 : -(weight_of(i) * number_of(i));
-    return {tensor_of_losses<Number>(input.type, target.shape, all), single(0), "each row"};
+    return {tensor_of_numbers(input.type, target.shape, all), single(0), "each row"};
   }
   const bool is_alone = input.rank() == 1;
   if (is_alone && reduction == LossReduction::mean &&
@@ -309,7 +289,7 @@ Tensor likelihood_gradient_in(const Tensor& gradient, const Tensor& input, const
     const auto c = static_cast<std::size_t>(classes[i]);
     all[i * choices + c] = weights.empty() ? -own : -weights[c] * own;
   }
-  return tensor_of_losses<Number>(input.type, input.shape, all);
+  return tensor_of_numbers(input.type, input.shape, all);
 }
 
 }  // namespace

@@ -27,17 +27,9 @@ struct Scores {
   std::size_t count() const { return rows * classes; }
 };
 
-/// The arithmetic of a type: 16-bit steps are rounded to it.
+/// The arithmetic of a type.
 template <class Number>
-struct Arithmetic {
-  formats::Format type;
-  Number operator()(Number x) const {
-    if constexpr (std::is_same_v<Number, double>) {
-      return x;
-    } else {
-      return rounded_to(type, x);
-    }
-  }
+struct Arithmetic : InType {
   /// margin - of_target + x
   Number lacking(Number margin, Number of_target, Number x) const {
     return (*this)((*this)(margin - of_target) + x);
@@ -45,13 +37,6 @@ struct Arithmetic {
   /// 1 / count, formed in FP64
   Number share(std::size_t count) const {
     return (*this)(static_cast<Number>(1.0 / static_cast<double>(count)));
-  }
-  Tensor tensor(const Dimensions& shape, const std::vector<Number>& numbers) const {
-    if constexpr (std::is_same_v<Number, double>) {
-      return tensor_of_doubles(shape, numbers);
-    } else {
-      return tensor_of_numbers(type, shape, numbers);
-    }
   }
 };
 
@@ -129,8 +114,9 @@ LossResult margin_loss_in(const Margin& of, const Tensor& input, const Tensor& t
     for (const Number own : sums) all += own;
     losses[row] = all / divisor;
   }
-  return of_rows(x.in_type.tensor(shape_of_losses(input, target, reduction), losses), input,
-                 reduction, machine, threads);
+  return of_rows(
+      tensor_of_numbers(x.in_type.type, shape_of_losses(input, target, reduction), losses), input,
+      reduction, machine, threads);
 }
 
 template <class Number>
@@ -163,7 +149,7 @@ Tensor margin_loss_gradient_in(const Margin& of, const Tensor& gradient, const T
     const Number outer = gradients[gradients.size() == 1 ? 0 : row];
     for (std::size_t i = 0; i < classes; ++i) to[i] *= outer;
   }
-  return x.in_type.tensor(input.shape, results);
+  return tensor_of_numbers(x.in_type.type, input.shape, results);
 }
 
 /// A row's classes, in order, and which of all are among them.
@@ -210,8 +196,10 @@ MultilabelMargin multilabel_in(const Tensor& input, const Tensor& target, LossRe
     for (const bool is_target : rows[row].is_target) marks.push_back(is_target ? 1 : 0);
   }
   const Dimensions shape = input.rank() < 2 ? Dimensions{} : Dimensions{input.shape[0]};
-  LossResult loss = of_rows(in_type.tensor(shape, losses), input, reduction, machine, threads);
-  return {std::move(loss.loss), in_type.tensor(target.shape, marks), std::move(loss.plan)};
+  LossResult loss =
+      of_rows(tensor_of_numbers(in_type.type, shape, losses), input, reduction, machine, threads);
+  return {std::move(loss.loss), tensor_of_numbers(in_type.type, target.shape, marks),
+          std::move(loss.plan)};
 }
 
 template <class Number>
@@ -249,7 +237,7 @@ std::optional<Tensor> multilabel_gradient_in(const Tensor& gradient, const Tenso
     }
     for (std::size_t i = 0; i < sizes.classes; ++i) to[i] = in_type(to[i] * outer);
   }
-  return in_type.tensor(input.shape, results);
+  return tensor_of_numbers(in_type.type, input.shape, results);
 }
 
 }  // namespace

@@ -21,23 +21,6 @@ bool has_no_gaps(const Tensor& tensor) {
   return true;
 }
 
-Dimensions dense_stride_like(const Tensor& tensor) {
-  if (has_no_gaps(tensor)) return tensor.stride;
-  const auto slower = [&](std::size_t a, std::size_t b) {
-    const std::int64_t first = tensor.stride[a], second = tensor.stride[b];
-    if (first == 0 || second == 0) return 0;
-    if (first != second) return first < second ? -1 : 1;
-    return tensor.shape[a] > tensor.shape[b] ? 1 : 0;
-  };
-  Dimensions stride(tensor.shape.size());
-  std::int64_t next = 1;
-  for (const std::size_t d : iterated_order(stride.size(), slower)) {
-    stride[d] = next;
-    next *= tensor.shape[d];
-  }
-  return stride;
-}
-
 namespace {
 /// The dimensions of images or volumes from the fastest to the slowest where channels lie together;
 /// none of other tensors.
@@ -128,9 +111,8 @@ Tensor from_memory_order(const Tensor& like, const Tensor& written) {
 Dimensions stride_of_operands(const Dimensions& shape, std::span<const Dimensions> strides) {
   const auto slower = [&](std::size_t a, std::size_t b) {
     for (const Dimensions& stride : strides) {
-      if (stride[a] == 0 || stride[b] == 0) continue;
-      if (stride[a] != stride[b]) return stride[a] < stride[b] ? -1 : 1;
-      if (shape[a] > shape[b]) return 1;
+      const int verdict = runs_slower(stride[a], stride[b], shape[a], shape[b]);
+      if (verdict != 0) return verdict;
     }
     return 0;
   };
@@ -141,6 +123,11 @@ Dimensions stride_of_operands(const Dimensions& shape, std::span<const Dimension
     next *= std::max<std::int64_t>(shape[d], 1);
   }
   return stride;
+}
+
+Dimensions dense_stride_like(const Tensor& tensor) {
+  return has_no_gaps(tensor) ? tensor.stride
+                             : stride_of_operands(tensor.shape, std::array{tensor.stride});
 }
 
 Tensor from_iteration_order(const Tensor& like, const Tensor& written) {

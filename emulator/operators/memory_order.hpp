@@ -27,6 +27,15 @@ bool is_contiguous_channels_last(const Tensor& tensor);
 /// together.
 Dimensions channels_last_stride(const Dimensions& shape);
 
+/// Whether dimension a runs slower than b by what one operand says of them: 1 yes, -1 no, 0 where
+/// it says nothing, as a stride of 0 does.
+inline int runs_slower(std::int64_t stride_a, std::int64_t stride_b, std::int64_t size_a,
+                       std::int64_t size_b) {
+  if (stride_a == 0 || stride_b == 0) return 0;
+  if (stride_a != stride_b) return stride_a < stride_b ? -1 : 1;
+  return size_a > size_b ? 1 : 0;
+}
+
 /// Sorts dimensions, given the slowest first, into the order from the fastest to the slowest as
 /// PyTorch's TensorIterator does: `slower(a, b)` is 1 where dimension a runs slower than b, -1
 /// where faster, and 0 where no operand says, so that both keep their places.

@@ -305,6 +305,15 @@ void round_to(const Format& type, std::span<float> numbers) {
   for (float& number : numbers) number = rounded_to(type, number);
 }
 
+void write_elements(const Tensor& result, std::int64_t begin, std::span<const float> numbers) {
+  write_numbers(result.type, begin, numbers, false, writable_bytes(result));
+}
+void write_elements(const Tensor& result, std::int64_t begin, std::span<const double> numbers) {
+  if (numbers.empty()) return;
+  std::memcpy(writable_bytes(result).data() + static_cast<std::size_t>(begin) * sizeof(double),
+              numbers.data(), numbers.size_bytes());
+}
+
 Tensor tensor_of_bytes(const Format& type, Dimensions shape, Dimensions stride,
                        std::vector<std::byte> bytes) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));

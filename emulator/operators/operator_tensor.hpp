@@ -1,11 +1,13 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/format.hpp"
@@ -82,6 +84,14 @@ void make_unit_nans(std::span<float> numbers);
 /// A number rounded once to FP16, BF16, ... and back: what a kernel that stores it in that type
 /// reads again. NaNs stay NaNs.
 float rounded_to(const formats::Format& type, float number);
+/// The steps of a kernel that stores them in a type: rounded to it, those of FP64 as they are.
+struct InType {
+  formats::Format type;
+  /// Are steps in FP32 rounded to it?
+  bool rounds_steps() const { return type != formats::fp32 && type != formats::fp64; }
+  float operator()(float x) const { return rounded_to(type, x); }
+  double operator()(double x) const { return x; }
+};
 /// The same of each, in place.
 void round_to(const formats::Format& type, std::span<float> numbers);
 
@@ -96,6 +106,12 @@ Tensor tensor_of_integers(const formats::Format& type, Dimensions shape,
                           std::span<const std::int64_t> numbers);
 /// FP64 without gaps.
 Tensor tensor_of_doubles(Dimensions shape, std::span<const double> numbers);
+/// The same where the numbers' type is a parameter: those of FP64 are of no other type.
+template <class Doubles>
+requires std::convertible_to<const Doubles&, std::span<const double>> Tensor
+tensor_of_numbers(const formats::Format&, Dimensions shape, const Doubles& numbers) {
+  return tensor_of_doubles(std::move(shape), numbers);
+}
 /// A tensor whose elements are yet to be written, without gaps, and the memory of such a one.
 Tensor uninitialised_tensor(const formats::Format& type, Dimensions shape);
 std::span<std::byte> writable_bytes(const Tensor& tensor);
@@ -103,6 +119,9 @@ std::span<std::byte> writable_bytes(const Tensor& tensor);
 /// `keeps_nans` keep their bits as far as the type has them.
 void write_numbers(const formats::Format& type, std::int64_t begin, std::span<const float> numbers,
                    bool keeps_nans, std::span<std::byte> bytes);
+/// Writes a result's elements from `begin` on, each rounded once; FP64 as they are.
+void write_elements(const Tensor& result, std::int64_t begin, std::span<const float> numbers);
+void write_elements(const Tensor& result, std::int64_t begin, std::span<const double> numbers);
 /// A tensor that owns these bytes.
 Tensor tensor_of_bytes(const formats::Format& type, Dimensions shape, Dimensions stride,
                        std::vector<std::byte> bytes);

@@ -29,6 +29,11 @@ struct SumOf {
 using Sum = SumOf<float>;
 
 template <class N>
+struct SumWithoutNanOf : SumOf<N> {
+  static N reduced(N a, N x, std::int64_t) { return std::isnan(x) ? a : a + x; }
+};
+
+template <class N>
 struct ProductOf {
   using Number = N;
   using State = N;

@@ -16,12 +16,11 @@ std::int64_t last_power_of_two(std::int64_t n) {
 /// Whether a dimension runs slower than another one in the walk, as TensorIterator decides it:
 /// reduced ones are the fastest, then the result's strides say, then the input's; strides of 0 say
 /// nothing.
-int runs_slower(const ReducedDimension& a, const ReducedDimension& b) {
+int walks_slower(const ReducedDimension& a, const ReducedDimension& b) {
   if ((a.result_stride == 0) != (b.result_stride == 0)) return b.result_stride == 0 ? 1 : -1;
   for (const auto stride : {&ReducedDimension::result_stride, &ReducedDimension::stride}) {
-    if (a.*stride == 0 || b.*stride == 0) continue;
-    if (a.*stride != b.*stride) return a.*stride < b.*stride ? -1 : 1;
-    if (a.size > b.size) return 1;
+    const int verdict = runs_slower(a.*stride, b.*stride, a.size, b.size);
+    if (verdict != 0) return verdict;
   }
   return 0;
 }
@@ -96,7 +95,7 @@ ReductionWalk walk_of_reduction(const Tensor& input, Dimensions dimensions, bool
   }
   std::vector<ReducedDimension> sorted;
   for (const std::size_t d : iterated_order(
-           rank, [&](std::size_t a, std::size_t b) { return runs_slower(all[a], all[b]); })) {
+           rank, [&](std::size_t a, std::size_t b) { return walks_slower(all[a], all[b]); })) {
     if (all[d].size != 1) sorted.push_back(all[d]);
   }
   walk.merged = merged(sorted);

@@ -47,22 +47,13 @@ Plan planned(const Tensor& input, const ReductionKernel& kernel, const Reduction
   return plan;
 }
 
-Tensor result_of(const formats::Format& type, const Dimensions& shape,
-                 std::span<const float> numbers) {
-  return tensor_of_numbers(type, shape, numbers);
-}
-Tensor result_of(const formats::Format&, const Dimensions& shape, std::span<const double> numbers) {
-  return tensor_of_doubles(shape, numbers);
-}
-
 template <class Op, class Finish>
 Reduced reduced_by(const Op& op, const Tensor& input, const ReductionKernel& kernel,
                    const ReductionRequest& request, const Finish& finish) {
   const Plan plan = planned(input, kernel, request);
   auto numbers = reduced(op, input, plan.walk, plan.shape, request.threads);
   for (auto& number : numbers) number = finish(number, plan.walk);
-  return {result_of(request.type.value_or(input.type), plan.walk.result_shape,
-                    std::span<const typename Op::Number>(numbers)),
+  return {tensor_of_numbers(request.type.value_or(input.type), plan.walk.result_shape, numbers),
           plan.shape.text()};
 }
 
@@ -103,10 +94,10 @@ Tensor integer_sum(const Tensor& input, const ReductionRequest& request) {
 Tensor cast(const Tensor& input, const formats::Format& type) {
   if (type == formats::fp64) {
     Tensor wide = tensor_of_doubles(input.shape, doubles_of(input));
-    wide.stride = stride_of_result(input);
+    wide.stride = dense_stride_like(input);
     return wide;
   }
-  return tensor_of_numbers(type, input.shape, stride_of_result(input), numbers_of(input));
+  return tensor_of_numbers(type, input.shape, dense_stride_like(input), numbers_of(input));
 }
 
 /// Kernels read 16-bit numbers and give FP32 at once; every other change of type is a cast before.
@@ -115,29 +106,7 @@ bool casts_in_kernel(const Tensor& input, const formats::Format& type) {
          (input.element_bytes() == 2 && is_working_type(input.type) && type == formats::fp32);
 }
 
-Tensor tensor_of(const Tensor& like, const std::vector<float>& numbers) {
-  return tensor_of_numbers(like.type, like.shape, like.stride, numbers);
-}
-Tensor tensor_of(const Tensor& like, const std::vector<double>& numbers) {
-  Tensor tensor = tensor_of_doubles(like.shape, numbers);
-  tensor.stride = like.stride;
-  return tensor;
-}
-
-/// The same tensor, in the same place, with 0 for each NaN.
-template <class Number>
-Tensor zeros_for_nan(const Tensor& input, std::vector<Number> numbers) {
-  for (Number& number : numbers) {
-    if (std::isnan(number)) number = 0;
-  }
-  Tensor result = tensor_of(input, numbers);
-  result.offset = input.offset;
-  return result;
-}
-
 }  // namespace
-
-Dimensions stride_of_result(const Tensor& input) { return dense_stride_like(input); }
 
 Reduced sum(const Tensor& input, const ReductionRequest& request) {
   if (formats::is_integer(input.type) && (!request.type || formats::is_integer(*request.type)))
@@ -150,10 +119,9 @@ Reduced sum(const Tensor& input, const ReductionRequest& request) {
 Reduced sum_without_nan(const Tensor& input, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return sum_without_nan(cast(input, *request.type), request);
-  const Tensor numbers = is_of_doubles(input) ? zeros_for_nan(input, doubles_of(input))
-                                              : zeros_for_nan(input, numbers_of(input));
   // Its kernel reads four elements at once, of 16-bit types, too.
-  return reduced_in_type<SumOf>(numbers, {.accumulators = 4, .vector = 4}, request, unchanged);
+  return reduced_in_type<SumWithoutNanOf>(input, {.accumulators = 4, .vector = 4}, request,
+                                          unchanged);
 }
 
 Reduced mean(const Tensor& input, const ReductionRequest& request) {
@@ -215,7 +183,7 @@ Reduced log_sum_exp(const Tensor& input, const ReductionRequest& request) {
     }
   }
   const Tensor powers =
-      tensor_of_numbers(input.type, input.shape, stride_of_result(input), numbers);
+      tensor_of_numbers(input.type, input.shape, dense_stride_like(input), numbers);
   Reduced all = sum(powers, request);
   std::vector<float> sums = numbers_of(all.result);
   for (std::size_t i = 0; i < sums.size(); ++i)
@@ -240,7 +208,7 @@ Spread variance_in(const Tensor& input, double correction, bool is_root,
     means[i] = all[i].mean;
   }
   const auto result = [&](const std::vector<Number>& numbers) {
-    return result_of(input.type, plan.walk.result_shape, std::span<const Number>(numbers));
+    return tensor_of_numbers(input.type, plan.walk.result_shape, numbers);
   };
   return {result(spreads), result(means), plan.shape.text()};
 }

@@ -53,7 +53,4 @@ Extremes extremes(const Tensor& input, bool is_greatest, const ReductionRequest&
 /// Is any element (are all elements) other than zero?
 Tensor any_or_all(const Tensor& input, bool is_any, const ReductionRequest& request);
 
-/// The strides of a new tensor made by an operator of this one alone: its own where it has no gaps.
-Dimensions stride_of_result(const Tensor& input);
-
 }  // namespace guardbit::emulator::operators

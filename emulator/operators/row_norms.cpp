@@ -354,29 +354,6 @@ std::string ColumnShape::text() const {
 namespace {
 
 template <class Number>
-Tensor tensor_of_rows(const formats::Format& type, const Dimensions& shape,
-                      std::span<const Number> numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    return tensor_of_doubles(shape, numbers);
-  } else {
-    return tensor_of_numbers(type, shape, numbers);
-  }
-}
-
-/// Writes the elements from `begin` on, each rounded once.
-template <class Number>
-void write_elements(const Tensor& result, std::size_t begin, std::span<const Number> numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    if (!numbers.empty())
-      std::memcpy(writable_bytes(result).data() + begin * sizeof(double), numbers.data(),
-                  numbers.size_bytes());
-  } else {
-    write_numbers(result.type, static_cast<std::int64_t>(begin), numbers, false,
-                  writable_bytes(result));
-  }
-}
-
-template <class Number>
 RowNormResult row_norm_in(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
                           const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
   const auto sizes = row_sizes_of(input, normalised_dimensions);
@@ -407,14 +384,14 @@ RowNormResult row_norm_in(RowNorm kind, const Tensor& input, std::size_t normali
       means[r] = moments.mean;
       reciprocals[r] = moments.reciprocal;
       normalised(row, moments, affine, in_vectors, of_row.data());
-      write_elements<Number>(result, r * size, of_row);
+      write_elements(result, static_cast<std::int64_t>(r * size), of_row);
     }
   });
   Dimensions of_rows = input.shape;
   std::fill(of_rows.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), of_rows.end(), 1);
   const formats::Format& of_moments = is_double ? formats::fp64 : formats::fp32;
-  return {result, tensor_of_rows<Number>(of_moments, of_rows, means),
-          tensor_of_rows<Number>(of_moments, of_rows, reciprocals),
+  return {result, tensor_of_numbers(of_moments, of_rows, means),
+          tensor_of_numbers(of_moments, of_rows, reciprocals),
           in_vectors ? "128 threads a row, vectors of 4"
                      : "512 threads a row, single elements, moments by Welford"};
 }
@@ -444,7 +421,7 @@ RowNormGradients row_norm_gradients_in(RowNorm kind, const Tensor& gradient, con
                                       {means ? (*means)[r] : 0, reciprocals[r]},
                                       weights ? weights->data() : nullptr};
       input_gradient_of(kind, row, of_row.data());
-      write_elements<Number>(result, r * size, of_row);
+      write_elements(result, static_cast<std::int64_t>(r * size), of_row);
     }
   });
   RowNormGradients all{result, {}, {}, ""};
@@ -458,14 +435,14 @@ RowNormGradients row_norm_gradients_in(RowNorm kind, const Tensor& gradient, con
   const Dimensions columns_shape(
       input.shape.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), input.shape.end());
   const auto stored = [&](const std::vector<Number>& blocks) {
-    if (shape.blocks == 1) return tensor_of_rows<Number>(type, columns_shape, blocks);
+    if (shape.blocks == 1) return tensor_of_numbers(type, columns_shape, blocks);
     // Blocks store what they have in the tensor's type; a sum over them follows.
     const Dimensions of_blocks = {static_cast<std::int64_t>(shape.blocks),
                                   static_cast<std::int64_t>(size)};
     ReductionRequest over_blocks;
     over_blocks.dimensions = {0};
     over_blocks.threads = threads;
-    Tensor of_all = sum(tensor_of_rows<Number>(type, of_blocks, blocks), over_blocks).result;
+    Tensor of_all = sum(tensor_of_numbers(type, of_blocks, blocks), over_blocks).result;
     of_all.shape = columns_shape;
     of_all.stride = contiguous_stride(columns_shape);
     return of_all;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "emulator/operators/rows.hpp"
 #include "formats/support/parallel.hpp"
 
@@ -191,7 +191,7 @@ Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int
     }
     scanned.plan = "one thread a column";
   }
-  scanned.result = tensor_of_numbers(input.type, input.shape, stride_of_result(input), numbers);
+  scanned.result = tensor_of_numbers(input.type, input.shape, dense_stride_like(input), numbers);
   return scanned;
 }
 

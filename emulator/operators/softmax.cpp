@@ -145,18 +145,6 @@ void copy_row(const ViewOf<Number>& numbers, const Rows& rows, std::int64_t row,
     to[i] = numbers[start + i * static_cast<std::size_t>(rows.inner)];
 }
 
-/// Writes the elements from `begin` on of a result, each rounded once.
-template <class Number>
-void write_row(const Tensor& result, std::int64_t begin, std::span<const Number> numbers) {
-  if constexpr (std::is_same_v<Number, double>) {
-    if (!numbers.empty())
-      std::memcpy(writable_bytes(result).data() + static_cast<std::size_t>(begin) * sizeof(double),
-                  numbers.data(), numbers.size_bytes());
-  } else {
-    write_numbers(result.type, begin, numbers, false, writable_bytes(result));
-  }
-}
-
 /// A result of so many rows, which threads write one by one.
 template <class Number>
 class ResultRows {
@@ -167,14 +155,14 @@ class ResultRows {
   }
 
   void store(std::span<const Number> numbers, std::int64_t row) {
-    if (rows_.inner == 1) return write_row(result_, row * rows_.size, numbers);
+    if (rows_.inner == 1) return write_elements(result_, row * rows_.size, numbers);
     const auto inner = static_cast<std::size_t>(rows_.inner);
     const std::size_t start = rows_.at(row, 0);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers_[start + i * inner] = numbers[i];
   }
 
   Tensor take() {
-    if (rows_.inner != 1) write_row(result_, 0, std::span<const Number>(numbers_));
+    if (rows_.inner != 1) write_elements(result_, 0, std::span<const Number>(numbers_));
     return std::move(result_);
   }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "emulator/operators/trees.hpp"
 
 namespace guardbit::emulator::operators {
@@ -71,7 +71,7 @@ Tensor depthwise_data_gradient(const Tensor& gradient, const Tensor& input, cons
       }
     }
   }
-  return tensor_of_numbers(input.type, input.shape, stride_of_result(input), results);
+  return tensor_of_numbers(input.type, input.shape, dense_stride_like(input), results);
 }
 
 Tensor depthwise_weight_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
@@ -105,7 +105,7 @@ Tensor depthwise_weight_gradient(const Tensor& gradient, const Tensor& input, co
     }
     results[i] = is_native ? sum_of_two_stages(threads) : halved_sum(threads);
   }
-  return tensor_of_numbers(weight.type, weight.shape, stride_of_result(weight), results);
+  return tensor_of_numbers(weight.type, weight.shape, dense_stride_like(weight), results);
 }
 
 }  // namespace guardbit::emulator::operators

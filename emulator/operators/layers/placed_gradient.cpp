@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
@@ -100,7 +100,7 @@ Tensor placed_data_gradient(const Tensor& gradient, const Tensor& input, const T
                       results.data() + at * of_channel);
     }
   });
-  return tensor_of_numbers(input.type, input.shape, stride_of_result(input), results);
+  return tensor_of_numbers(input.type, input.shape, dense_stride_like(input), results);
 }
 
 }  // namespace guardbit::emulator::operators

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
@@ -94,7 +94,7 @@ Tensor tiled_weight_gradient(const Tensor& gradient, const Tensor& input, const 
           results[i] = sum_at(channel / weight.shape[1], channel % weight.shape[1], t, s);
         }
       });
-  return tensor_of_numbers(weight.type, weight.shape, stride_of_result(weight), results);
+  return tensor_of_numbers(weight.type, weight.shape, dense_stride_like(weight), results);
 }
 
 }  // namespace guardbit::emulator::operators

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
-#include "emulator/operators/reductions.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/whole_division.hpp"
 
@@ -171,7 +171,7 @@ Tensor transformed_weight_gradient(const Tensor& gradient, const Tensor& input,
       }
     }
   });
-  return tensor_of_numbers(weight.type, weight.shape, stride_of_result(weight), results);
+  return tensor_of_numbers(weight.type, weight.shape, dense_stride_like(weight), results);
 }
 
 }  // namespace guardbit::emulator::operators

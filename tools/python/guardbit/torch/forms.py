@@ -73,33 +73,36 @@ aten = torch.ops.aten
 # Whose results lie in rows whatever their operands say, where meta tensors or the CPU's operators follow an operand.
 IN_ROWS = {aten.native_layer_norm_backward, aten._fused_rms_norm_backward, aten._log_softmax, aten._log_softmax_backward_data, aten.huber_loss_backward,
             aten.mse_loss_backward, aten.smooth_l1_loss_backward, aten.reflection_pad2d, aten.reflection_pad3d, aten.replication_pad2d, aten.replication_pad3d, aten.roll,
-            aten.pixel_shuffle, aten.pixel_unshuffle, aten.channel_shuffle, aten.grid_sampler_2d, aten.grid_sampler_3d, aten.col2im}
+            aten.pixel_shuffle, aten.pixel_unshuffle, aten.channel_shuffle, aten.grid_sampler_2d, aten.grid_sampler_3d, aten.col2im,
+            aten.masked_fill, aten.pow.Scalar}
 # Whose result lies with channels together where the first operand does, else in rows.
 _AS_CHANNELS_LIE = {aten.upsample_bicubic2d, aten.upsample_bilinear2d, aten.upsample_trilinear3d, aten.native_dropout_backward}
-_LIKE_FIRST = {aten.binary_cross_entropy, aten.sort, aten.rand_like, aten.randn_like}
+# Whose results lie as the first operand does, or without gaps in its order.
+_LIKE_FIRST = {aten.binary_cross_entropy, aten.sort, aten.rand_like, aten.randn_like, aten.rad2deg, aten.deg2rad, aten.hardtanh}
 
 
 def _with_strides(form: Any, strides: Any) -> Any:
     return torch.empty_strided(form.shape, strides, dtype=form.dtype, device=_META)
 
 
+def _strides_of(func: Any, form: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A result's strides as the GPU's kernel has them; None where meta tensors know them."""
+    named = {func, func.overloadpacket}
+    if named & IN_ROWS:
+        return contiguous_strides(form.shape)
+    if named & _AS_CHANNELS_LIE:
+        return _laid(form, _lies_together(args[0])).stride()
+    if named & _LIKE_FIRST:
+        return like(args[0]) if form.shape == args[0].shape and kwargs.get("memory_format") is None else None
+    return pointwise_strides(func, args, form.shape)
+
+
 def _corrected(func: Any, form: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Strides as the GPU's kernels have them, where meta tensors say otherwise."""
-    packet = func.overloadpacket
-    if isinstance(form, torch.Tensor):
-        strides = pointwise_strides(func, args, form.shape) if packet not in _AS_CHANNELS_LIE else None
-        if strides is None and packet in IN_ROWS:
-            strides = contiguous_strides(form.shape)
-        if strides is None and packet in _AS_CHANNELS_LIE:
-            strides = _laid(form, _lies_together(args[0])).stride()
-        if strides is None and packet in _LIKE_FIRST and form.shape == args[0].shape and kwargs.get("memory_format") is None:
-            strides = like(args[0])
-        return form if strides is None or strides == form.stride() else _with_strides(form, strides)
-    if isinstance(form, tuple) and packet in IN_ROWS:
-        return tuple(_with_strides(x, contiguous_strides(x.shape)) if isinstance(x, torch.Tensor) else x for x in form)
-    if isinstance(form, tuple) and packet in _LIKE_FIRST:
-        return tuple(_with_strides(x, like(args[0])) if x.shape == args[0].shape else x for x in form)
-    return form
+    """The same results with the strides of the GPU's kernels."""
+    if isinstance(form, tuple):
+        return tuple(_corrected(func, part, args, kwargs) for part in form)
+    strides = _strides_of(func, form, args, kwargs) if isinstance(form, torch.Tensor) else None
+    return form if strides is None or strides == form.stride() else _with_strides(form, strides)
 
 
 def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

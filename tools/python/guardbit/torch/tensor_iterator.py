@@ -101,9 +101,6 @@ _ORDERS: dict[Any, tuple[int, ...]] = {
     aten.threshold_backward: (1, 0),
     aten.leaky_relu_backward: (1, 0),
 }
-# Which give a result like their argument, however it lies; and which give one in rows.
-_LIKE_FIRST = {aten.rad2deg, aten.deg2rad, aten.hardtanh}
-_IN_ROWS = {aten.pow.Scalar}
 
 
 def pointwise_strides(func: Any, args: Sequence[Any], shape: Sequence[int]) -> Strides | None:
@@ -113,10 +110,6 @@ def pointwise_strides(func: Any, args: Sequence[Any], shape: Sequence[int]) -> S
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     if not tensors:
         return None
-    if func in _IN_ROWS or func.overloadpacket is aten.masked_fill:
-        return contiguous_strides(shape)
-    if func.overloadpacket in _LIKE_FIRST:
-        return like(tensors[0])
     order = _ORDERS.get(func.overloadpacket)
     if order is not None and len(tensors) == len(order):
         tensors = [tensors[i] for i in order]
