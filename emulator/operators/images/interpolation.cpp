@@ -42,6 +42,14 @@ std::vector<std::int64_t> first_results(std::int64_t input, std::int64_t output,
   return firsts;
 }
 
+/// Where an output lies between the elements of the input.
+template <class Number>
+Number place_of(std::int64_t output, Number step, bool aligns_corners) {
+  constexpr auto half = static_cast<Number>(0.5);
+  const auto place = static_cast<Number>(output);
+  return aligns_corners ? step * place : std::fma(step, place + half, -half);
+}
+
 /// Two neighbours of a place between elements, with their weights.
 template <class Number>
 struct Between {
@@ -54,10 +62,7 @@ std::vector<Between<Number>> between(std::int64_t input, std::int64_t output,
   const auto step = step_of<Number>(input, output, aligns_corners, scale);
   std::vector<Between<Number>> all;
   for (std::int64_t i = 0; i < output; ++i) {
-    const auto place = static_cast<Number>(i);
-    constexpr auto half = static_cast<Number>(0.5);
-    const Number at =
-        aligns_corners ? step * place : std::max(std::fma(step, place + half, -half), Number{0});
+    const Number at = std::max(place_of(i, step, aligns_corners), Number{0});
     const auto first = static_cast<std::int64_t>(at);
     const Number rest = at - static_cast<Number>(first);
     all.push_back({first, first + (first < input - 1 ? 1 : 0), Number{1} - rest, rest});
@@ -89,9 +94,7 @@ std::vector<Cubic<Number>> cubic(std::int64_t input, std::int64_t output,
   const auto step = step_of<Number>(input, output, aligns_corners, scale);
   std::vector<Cubic<Number>> all;
   for (std::int64_t i = 0; i < output; ++i) {
-    const auto place = static_cast<Number>(i);
-    constexpr auto half = static_cast<Number>(0.5);
-    const Number at = aligns_corners ? step * place : std::fma(step, place + half, -half);
+    const Number at = place_of(i, step, aligns_corners);
     // The floor is that of an FP32 number, of FP64 images, too.
     const Number whole = std::floor(static_cast<float>(at));
     Cubic<Number> own;
