@@ -41,6 +41,18 @@ constexpr std::array all_engines = {
 
 std::span<const Engine> engines() { return all_engines; }
 
+namespace {
+
+/// Names of the engines that execute the instruction here.
+std::string names_of_engines_for(const MatrixInstruction& instruction) {
+  std::string names = "auto";
+  for (const Engine& engine : engines())
+    if (engine.accepts(instruction)) names += ", " + std::string(engine.name);
+  return names;
+}
+
+}  // namespace
+
 const Engine& require_engine(std::string_view name, const MatrixInstruction& instruction) {
   std::string names = "auto";
   for (const Engine& engine : engines()) {
@@ -51,8 +63,8 @@ const Engine& require_engine(std::string_view name, const MatrixInstruction& ins
     if (name == engine.name) {
       throw formats::Error("engine " + std::string(name),
                            "does not execute " + std::string(std::string_view(instruction.name)) +
-                               (engine.device == nullptr ? "" : " on " + engine.device()),
-                           "auto, reference");
+                               " on " + (engine.device == nullptr ? "this CPU" : engine.device()),
+                           names_of_engines_for(instruction));
     }
   }
   throw formats::Error("engine", "unknown engine '" + std::string(name) + "'", names);
