@@ -12,16 +12,19 @@
 
 /// Writes tests/mutation/unit_vectors.txt anew, and tests/mutation/functions/vectors.txt: all of
 /// it, or what it says of the functions that are named. Over all inputs that takes minutes for each
-/// function; a first argument -N takes only the first 2^N.
+/// function; a first argument -N takes only the first 2^N. With `listed` before it, only what the
+/// file calls unobservable is asked, and vectors of what is noticed are added.
 int main(int count, char** arguments) {
   using namespace guardbit::tests;
   std::vector<std::string> names(arguments + 1, arguments + count);
+  const bool is_of_listed = !names.empty() && names.front() == "listed";
+  if (is_of_listed) names.erase(names.begin());
   std::uint64_t inputs = std::uint64_t{1} << 32;
   if (!names.empty() && names.front().starts_with('-')) {
     inputs = std::uint64_t{1} << std::stoi(names.front().substr(1));
     names.erase(names.begin());
   }
-  if (names.empty()) {
+  if (names.empty() && !is_of_listed) {
     std::ofstream file(in_source("tests/mutation/unit_vectors.txt"));
     file << "# Forms of the special function unit: argument and result, which notice every mutant "
             "that unit_mutants.hpp has.\n"
@@ -32,7 +35,10 @@ int main(int count, char** arguments) {
   }
   for (const auto* const function : surveyed_functions()) {
     if (!names.empty() && std::ranges::find(names, function->name) == names.end()) continue;
-    const FunctionSurvey found = search_function_survey(*function, inputs);
+    const FunctionSurvey found =
+        is_of_listed ? settled(*function, part_of(read_function_survey(), function->name),
+                               std::min(inputs, settling_inputs(*function)))
+                     : search_function_survey(*function, inputs);
     const FunctionSurvey before = read_function_survey();
     FunctionSurvey all;
     const auto add = [&](const FunctionSurvey& part) {

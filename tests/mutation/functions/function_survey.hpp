@@ -111,10 +111,19 @@ struct MutantNotice {
   FunctionMutant mutant;
   emulator::OperandCodes input{};
 };
-/// Which of the mutants any of the first inputs notices. What no input notices all at once is not
-/// asked one by one.
+/// Which of the mutants any of the first inputs notices, asked from the one at `begin` on. What no
+/// input notices all at once is not asked one by one.
 std::vector<MutantNotice> notices_of_group(const emulator::Function& function,
-                                           std::vector<FunctionMutant> group, std::uint64_t inputs);
+                                           std::vector<FunctionMutant> group, std::uint64_t inputs,
+                                           std::uint64_t begin = 0);
+
+/// What the survey calls unobservable and one of the first inputs notices.
+std::vector<MutantNotice> notices_of_unobservable(const emulator::Function& function,
+                                                  const FunctionSurvey& survey,
+                                                  std::uint64_t inputs);
+/// The survey with vectors that notice those.
+FunctionSurvey settled(const emulator::Function& function, FunctionSurvey survey,
+                       std::uint64_t inputs);
 
 /// Searches vectors of a function that notice all mutants that the first `inputs` inputs notice.
 FunctionSurvey search_function_survey(const emulator::Function& function, std::uint64_t inputs);

@@ -65,8 +65,10 @@ const MutantProgram* find_mutant_program(std::string_view name) {
 }
 
 std::span<const MutantKernel> mutant_kernels() {
-  if (!emulator::cpu::features().avx512_kernels) return {};
-  return kernels_of_avx512;
+  const emulator::cpu::Features& features = emulator::cpu::features();
+  if (features.avx512_kernels) return kernels_of_avx512;
+  if (features.avx2_kernels) return kernels_of_avx2;
+  return {};
 }
 const MutantKernel* find_mutant_kernel(std::string_view name) {
   const auto found = std::ranges::find(mutant_kernels(), name, &MutantKernel::name);

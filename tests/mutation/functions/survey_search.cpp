@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "emulator/functions/argument_pairs.hpp"
@@ -297,8 +299,8 @@ std::optional<std::uint64_t> first_notice(const Function& function,
 }
 
 std::vector<MutantNotice> notices_of_group(const Function& function,
-                                           std::vector<FunctionMutant> group,
-                                           std::uint64_t inputs) {
+                                           std::vector<FunctionMutant> group, std::uint64_t inputs,
+                                           std::uint64_t begin) {
   std::vector<MutantNotice> notices;
   std::vector<FunctionMutant> alone;
   const auto is_noticed = [&](const OperandCodes& input, const std::vector<FunctionMutant>& m) {
@@ -323,7 +325,7 @@ std::vector<MutantNotice> notices_of_group(const Function& function,
     }
   };
   // Until all inputs in a row notice nothing of what is left.
-  std::uint64_t at = 0, quiet = 0;
+  std::uint64_t at = begin, quiet = 0;
   while (!group.empty() && quiet < inputs) {
     const std::uint64_t end = std::min(inputs, at + (inputs - quiet));
     const auto number = first_notice(function, group, at, end);
@@ -342,6 +344,63 @@ std::vector<MutantNotice> notices_of_group(const Function& function,
   for (std::size_t i = 0; i < alone.size(); ++i)
     if (found[i]) notices.push_back({alone[i], input_of(function, *found[i])});
   return notices;
+}
+
+std::vector<MutantNotice> notices_of_unobservable(const Function& function,
+                                                  const FunctionSurvey& survey,
+                                                  std::uint64_t inputs) {
+  std::vector<std::vector<FunctionMutant>> groups(3);
+  for (const UnobservableStep& step : survey.steps)
+    groups[0].push_back({Kind::step, step.place, 0, step.change});
+  for (const ConstantFact& fact : survey.constants) {
+    const Kind kind = fact.is_word ? Kind::word : Kind::number;
+    if (fact.up != 1) groups[1].push_back({kind, fact.constant, 1});
+    if (fact.down != 1) groups[2].push_back({kind, fact.constant, -1});
+  }
+  for (auto& group : groups)
+    std::erase_if(group, [](const FunctionMutant& mutant) {
+      return mutant.kind != Kind::step && !constant_change(mutant);
+    });
+  std::erase_if(groups, [](const auto& group) { return group.empty(); });
+  const auto found = first_notices(function, groups, 0, inputs);
+  std::vector<MutantNotice> notices;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (found[i])
+      std::ranges::copy(
+          notices_of_group(function, groups[i], inputs, *found[i] / Part::size * Part::size),
+          std::back_inserter(notices));
+  return notices;
+}
+
+FunctionSurvey settled(const Function& function, FunctionSurvey survey, std::uint64_t inputs) {
+  const auto is_noticed = [&](const FunctionMutant& mutant) {
+    return std::ranges::any_of(survey.vectors, [&](const FunctionVector& v) {
+      return results_by(function, v.operands, {mutant}) != v.results;
+    });
+  };
+  const auto add_vectors = [&](const std::vector<MutantNotice>& notices) {
+    for (const MutantNotice& n : notices) {
+      if (is_noticed(n.mutant)) continue;
+      FunctionVector v = {std::string(function.name), {}, results_by(function, n.input, {})};
+      std::copy_n(n.input.begin(), function.operands, v.operands.begin());
+      survey.vectors.push_back(v);
+    }
+  };
+  add_vectors(notices_of_unobservable(function, survey, inputs));
+  // Vectors may take branches that none took before.
+  ProgramParts parts;
+  for (const FunctionVector& v : survey.vectors) add_parts(function, v.operands, parts);
+  std::vector<FunctionMutant> unlisted = step_mutants(parts);
+  std::erase_if(unlisted, [&](const FunctionMutant& mutant) {
+    return is_noticed(mutant) || std::ranges::any_of(survey.steps, [&](const auto& step) {
+             return step.place == mutant.at && step.change == mutant.change;
+           });
+  });
+  add_vectors(notices_of_group(function, unlisted, inputs));
+  for (const FunctionMutant& mutant : unlisted)
+    survey.steps.push_back(
+        {std::string(function.name), static_cast<StepPlace>(mutant.at), mutant.change});
+  return tidied(function, survey);
 }
 
 FunctionSurvey search_function_survey(const Function& function, std::uint64_t inputs) {
