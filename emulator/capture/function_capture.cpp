@@ -1,6 +1,7 @@
 #include "emulator/capture/function_capture.hpp"
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/functions/function_toolkits.hpp"
 #include "formats/codec.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -42,9 +43,11 @@ void find_function(const formats::TensorFile& file, const std::string& where,
   capture.arch = text_of(file, "arch", where);
   capture.function = &require_function(capture.arch, text_of(file, "function", where), where);
   const auto toolkit = file.metadata.find("toolkit");
-  if (toolkit != file.metadata.end() &&
-      require_toolkit(toolkit->second, where + ": toolkit") != newest_toolkit)
-    throw Error(where, "functions are known as CUDA 13.0 computes them, not " +
+  if (toolkit == file.metadata.end()) return;
+  const int version = require_toolkit(toolkit->second, where + ": toolkit");
+  if (version < oldest_toolkit(*capture.function) || version > newest_toolkit)
+    throw Error(where, std::string(capture.function->name) +
+                           " is known as CUDA 13.0 computes it, not " +
                            formats::printable(toolkit->second));
 }
 

@@ -104,9 +104,9 @@ TEST_CASE("verify refuses recordings of functions that do not fit") {
   refused(metadata_of("expf"), recording_of("powf"), "'y' is one too many");
   refused(metadata_of("expf"), {good[0]}, "'d' is missing");
   refused(metadata_of("expf"), {codes_as("x", formats::fp32, {0}), good[1]}, "different shapes");
-  Metadata other = metadata_of("expf");
+  Metadata other = metadata_of("acoshf");
   other["toolkit"] = "12.4";
-  refused(other, good, "13.0");
+  refused(other, good, "acoshf is known as CUDA 13.0 computes it, not 12.4");
   other = metadata_of("expf");
   other["arch"] = "sm_9";
   refused(other, good, "f.safetensors: arch: unknown architecture 'sm_9'");

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -148,6 +150,28 @@ TEST_CASE("function takes all codes of a 16-bit format") {
   CHECK(errors.at("not_symmetric") == 0);
 }
 
+TEST_CASE("function knows which toolkits compute alike") {
+  const auto json = json_of({"function", "erff", "1", "--toolkit", "12.1", "--json"});
+  CHECK(json.at("toolkit") == "12.1");
+  const auto known = [](const char* toolkit) {
+    std::set<std::string> names;
+    const auto list = json_of({"function", "--list", "--toolkit", toolkit, "--json"});
+    for (const auto& each : list.at("functions")) names.insert(each.at("function"));
+    return names;
+  };
+  const auto now = known("13.0"), since_3 = known("12.8"), since_1 = known("12.2"),
+             all = known("12.0");
+  CHECK(std::ranges::includes(now, since_3));
+  CHECK(std::ranges::includes(since_3, since_1));
+  CHECK(std::ranges::includes(since_1, all));
+  CHECK((now.contains("acoshf") && !since_3.contains("acoshf")));
+  CHECK((since_3.contains("sincospif") && !since_1.contains("sincospif")));
+  CHECK((since_1.contains("erff") && !all.contains("erff")));
+  CHECK(all.contains("expf"));
+  CHECK_FALSE(since_3.contains("ex2.approx.f32"));
+  CHECK_FALSE(since_3.contains("hexp(half)"));
+}
+
 TEST_CASE("function draws the errors of all inputs") {
   const TemporaryFolder folder;
   const std::string picture = folder.path("errors.svg");
@@ -193,7 +217,12 @@ TEST_CASE("function refuses what it cannot take in one line") {
       {{"function", "powf", "--errors"}, "two operands"},
       {{"function", "expf", "1", "--digest"}, "--digest"},
       {{"function", "expf", "1", "--arch", "cdna3"}, "sm_90"},
-      {{"function", "expf", "1", "--toolkit", "12.4"}, "13.0"},
+      {{"function", "acoshf", "1", "--toolkit", "12.9"}, "valid: 13.0"},
+      {{"function", "erff", "1", "--toolkit", "12.0"}, "valid: 12.1 to 13.0"},
+      {{"function", "expf", "1", "--toolkit", "11.8"}, "valid: 12.0 to 13.0"},
+      {{"function", "expf", "1", "--toolkit", "13.1"}, "valid: 12.0 to 13.0"},
+      {{"function", "expf", "1", "--toolkit", "12.4", "--compile", "ftz"}, "valid: 13.0"},
+      {{"function", "--list", "--toolkit", "11.8"}, "12.0 to 13.0"},
       {{"function", "expf", "1", "--compile", "quick"}, "default, ftz, fast"},
       {{"function", "ex2.approx.f32", "1", "--compile", "fast"}, "known as an instruction"},
       {{"function", "expf", "--list"}, "--list"}};

@@ -13,6 +13,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_errors.hpp"
+#include "emulator/functions/function_toolkits.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
@@ -186,14 +187,20 @@ void show_errors(const Function& function, const FunctionOptions& options,
 }
 
 void run(const CLI::App& command, const FunctionOptions& options) {
-  const int toolkit = require_function_toolkit(options.toolkit, "--toolkit");
   const auto compile =
       formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {
     refuse_unread(command, {"--digest", "--errors", "--output", "--plot"}, "without --list");
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
-    const auto& all = emulator::function_catalogue(compile);
+    const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
+    std::vector<Function> all = emulator::function_catalogue(compile);
+    std::erase_if(all, [&](const Function& function) {
+      return toolkit < emulator::oldest_toolkit(function) || toolkit > emulator::newest_toolkit;
+    });
+    if (all.empty())
+      throw Error("--toolkit", "no function is known as CUDA " + options.toolkit + " computes it",
+                  "12.0 to 13.0");
     options.json ? print_json({{"functions", functions_json(all)}})
                  : print_functions(all, options.markdown);
     return;
@@ -206,6 +213,7 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
   const Function& function = emulator::require_function(
       options.arch, options.name, {"function", "--arch", "--compile"}, compile);
+  const int toolkit = require_function_toolkit(function, options.toolkit, "--toolkit");
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");
@@ -270,7 +278,8 @@ void add_function(CLI::App& app, int&) {
                    "How nvcc compiles CUDA's functions: default, ftz (-ftz=true) or fast "
                    "(-use_fast_math)")
       ->type_name("MODE");
-  command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
+  command->add_option("--toolkit", options->toolkit,
+                      "The CUDA version (default 13.0); of --list: functions that are known of it");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Of --list: print the table of the documents");

@@ -4,6 +4,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/functions/function_catalogue.hpp"
+#include "emulator/functions/function_toolkits.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
@@ -27,10 +28,17 @@ std::optional<std::uint64_t> code_of_number(const std::string& word,
   }
 }
 
-int require_function_toolkit(const std::string& toolkit, const std::string& where) {
+int require_function_toolkit(const Function& function, const std::string& toolkit,
+                             const std::string& where) {
   const int version = emulator::require_toolkit(toolkit, where);
-  if (version != emulator::newest_toolkit)
-    throw Error(where, "functions are known as CUDA 13.0 computes them", "13.0");
+  const int oldest = emulator::oldest_toolkit(function);
+  if (version < oldest || version > emulator::newest_toolkit) {
+    const auto text = [](int v) { return std::to_string(v / 100) + '.' + std::to_string(v % 100); };
+    throw Error(where, std::string(function.name) + " is known as CUDA 13.0 computes it",
+                oldest == emulator::newest_toolkit
+                    ? text(oldest)
+                    : text(oldest) + " to " + text(emulator::newest_toolkit));
+  }
   return version;
 }
 

@@ -18,8 +18,9 @@ namespace guardbit::tools {
 std::optional<std::uint64_t> code_of_number(const std::string& word, const formats::Format& format);
 
 /// CUDA's version, as 1300; the newest one for an empty text. formats::Error that begins with
-/// `where` for one whose functions are not known.
-int require_function_toolkit(const std::string& toolkit, const std::string& where);
+/// `where` for one whose function of that name is not known.
+int require_function_toolkit(const emulator::Function& function, const std::string& toolkit,
+                             const std::string& where);
 
 /// The function that a call means: of a name without its type, the overload for BF16 where that is
 /// the format of the first array.

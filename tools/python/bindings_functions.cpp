@@ -39,13 +39,13 @@ class FunctionCall {
  public:
   FunctionCall(const std::string& arch, const std::string& name, const std::string& compile,
                const std::string& toolkit, const std::vector<Operand>& operands) {
-    tools::require_function_toolkit(toolkit, "toolkit");
     std::optional<formats::Format> first;
     for (const Operand& x : operands) {
       if (const auto* array = std::get_if<Array>(&x); array != nullptr && !first)
         first = array->format;
     }
     function_ = &tools::function_of_call(arch, name, compile_mode(compile), first);
+    tools::require_function_toolkit(*function_, toolkit, "toolkit");
     tools::require_operand_count(*function_, operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operand(operands[i], i));
     shape_ = tools::result_shape(*function_, operands_);
