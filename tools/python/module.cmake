@@ -23,6 +23,7 @@ endforeach()
 # Stands in for the driver where guardbit.torch runs PyTorch's CUDA build without one.
 add_library(guardbit_no_driver MODULE python/no_driver.cpp)
 set_target_properties(guardbit_no_driver PROPERTIES OUTPUT_NAME _no_driver PREFIX "" SUFFIX ".so" NO_SONAME ON)
+target_compile_options(guardbit_no_driver PRIVATE ${no_mmx})
 target_link_options(guardbit_no_driver PRIVATE "LINKER:-soname,libcuda.so.1")
 add_dependencies(guardbit_python guardbit_no_driver)
 
