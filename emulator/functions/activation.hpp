@@ -17,7 +17,7 @@ enum class Activation : std::uint8_t {
   relu,
   /// (x / 2) (1 + erf(x / sqrt(2))) by the erff of CUDA 13: PyTorch's own kernels
   gelu,
-  /// the same by the erff of CUDA 12, which Triton 3.6 links: torch.compile
+  /// the same by the erff of CUDA 12.0, which Triton 3.6 links: torch.compile
   gelu_cuda12,
   /// (x / 2) erfc(-x / sqrt(2)) by polynomials, nothing fused: XLA. Each operation outside of erfc,
   /// and x first, is rounded to D's format.

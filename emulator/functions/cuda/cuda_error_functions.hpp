@@ -9,7 +9,7 @@
 // CUDA's error functions and the normal distribution.
 namespace guardbit::emulator::cuda_math {
 
-/// Coefficients of erff's exponent for large arguments: from CUDA 13.0 on, and before, as the
+/// Coefficients of erff's exponent for large arguments: from CUDA 12.1 on, and of CUDA 12.0, as the
 /// library has them that Triton 3.6 links. Everything else is the same.
 using ErffTail = float[7];
 inline constexpr ErffTail erff_tail_13 = {0x1.d69874p-14F, -0x1.5c00b6p-10F, 0x1.13233ep-7F,
