@@ -385,7 +385,8 @@ double error_of(const ProductNumbers& x, const Expected& expected) {
 }
 
 bool is_rounded_once(const ProductNumbers& x) {
-  if (is_smooth(x.activation)) return false;  // the functions here are not exact
+  if (is_smooth(x.activation)) return false;      // the functions here are not exact
+  if (x.output.fraction_bits > 24) return false;  // nor are the sums, for a D of FP64
   const Expected asked = x.asked();
   // A double's own rounding error is below this part of the magnitude.
   const double blur = static_cast<double>(x.k() + 4) * 0x1p-53;

@@ -130,6 +130,27 @@ RealMatrix without_row_means(RealMatrix x) {
   return x;
 }
 
+RealMatrix multiply_compensated(const RealMatrix& x, const RealMatrix& y) {
+  RealMatrix sums(x.rows, y.columns), lost = sums;
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    formats::check_stop();
+    for (std::int64_t k = 0; k < x.columns; ++k) {
+      for (std::int64_t j = 0; j < y.columns; ++j) {
+        const double before = sums(i, j);
+        const double product = x(i, k) * y(k, j);
+        const double after = before + product;
+        // What the product and the sum have lost, both exactly.
+        const double added = after - before;
+        lost(i, j) +=
+            std::fma(x(i, k), y(k, j), -product) + ((before - (after - added)) + (product - added));
+        sums(i, j) = after;
+      }
+    }
+  }
+  for (std::size_t at = 0; at < sums.values.size(); ++at) sums.values[at] += lost.values[at];
+  return sums;
+}
+
 RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y) {
   return multiply(transposed(x), y);
 }

@@ -53,6 +53,8 @@ RealMatrix mapped(RealMatrix x, const Function& function) {
 
 /// x * y.
 RealMatrix multiply(const RealMatrix& x, const RealMatrix& y);
+/// The same with errors as small as if the sums were kept in twice the precision. Slow.
+RealMatrix multiply_compensated(const RealMatrix& x, const RealMatrix& y);
 /// The transposed x times y, and x times the transposed y.
 RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y);
 RealMatrix multiply_by_transposed(const RealMatrix& x, const RealMatrix& y);
