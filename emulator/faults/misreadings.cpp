@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace guardbit::emulator {
 
@@ -62,6 +66,39 @@ void add_shifts_of_k(const WholeProduct& x, std::vector<Misreading>& list) {
   }
 }
 
+/// By what the units of a line of shared memory are exchanged if one side swizzles otherwise than
+/// the other.
+struct Swizzle {
+  std::string text;
+  std::function<std::int64_t(std::int64_t)> turns;
+};
+std::vector<Swizzle> swizzles(const std::string& line_name) {
+  std::vector<Swizzle> list;
+  const auto turned_by = [&](std::int64_t lines, std::int64_t count) {
+    return line_name + (lines == 1 ? "" : " / " + std::to_string(lines)) + " mod " +
+           std::to_string(count);
+  };
+  for (const std::int64_t count : {8, 4, 2})
+    for (const std::int64_t lines : {1, 2, 4, 8})
+      list.push_back({"(" + turned_by(lines, count) + "), as a swizzle that one side does not undo",
+                      [=](std::int64_t line) { return line / lines % count; }});
+  // Copies and descriptors of Hopper know swizzles of 128, 64 and 32 bytes.
+  struct Mode {
+    std::int64_t bytes, lines, count;
+  };
+  constexpr Mode modes[] = {{128, 1, 8}, {64, 2, 4}, {32, 4, 2}};
+  for (const auto& [one, other] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 2)}) {
+    const Mode p = modes[one], q = modes[other];
+    list.push_back({"((" + turned_by(p.lines, p.count) + ") xor (" + turned_by(q.lines, q.count) +
+                        ")), as where one side swizzles " + std::to_string(p.bytes) +
+                        " bytes and the other " + std::to_string(q.bytes),
+                    [=](std::int64_t line) {
+                      return (line / p.lines % p.count) ^ (line / q.lines % q.count);
+                    }});
+  }
+  return list;
+}
+
 /// One operand's elements of K in an order that registers or shared memory give them.
 void add_orders_of_k(const WholeProduct& x, std::vector<Misreading>& list) {
   for (const Operand operand : {Operand::a, Operand::b}) {
@@ -93,14 +130,27 @@ void add_orders_of_k(const WholeProduct& x, std::vector<Misreading>& list) {
               return l - in + in % count * step + in / count;
             });
     }
-    // Swizzled shared memory that is read as if it were not, or the other way round.
-    for (const std::int64_t wide : {1, 2, 4, 8, 16})
-      for (const std::int64_t lines : {1, 2, 4, 8})
-        add(FaultKind::permuted_k,
-            "k is taken from k xor " + (wide == 1 ? "" : std::to_string(wide) + " ") + "(" +
-                (is_a ? "row" : "column") + (lines == 1 ? "" : " / " + std::to_string(lines)) +
-                " mod 8), as a swizzle that one side does not undo",
-            [=](std::int64_t l, std::int64_t line) { return l ^ (line / lines % 8 * wide); });
+    for (const Swizzle& swizzle : swizzles(is_a ? "row" : "column")) {
+      for (const std::int64_t wide : {1, 2, 4, 8, 16}) {
+        const std::string text =
+            "k is taken from k xor " + (wide == 1 ? "" : std::to_string(wide) + " ") + swizzle.text;
+        const auto place = [=, turns = swizzle.turns](std::int64_t l, std::int64_t line) {
+          return l ^ (turns(line) * wide);
+        };
+        add(FaultKind::permuted_k, text, place);
+        if (k % (8 * wide) == 0) continue;
+        // Behind the end of K loads fill shared memory with zeros.
+        const Map map = [=](auto i, auto j) {
+          const std::int64_t from = is_a ? place(j, i) : place(i, j);
+          if (from >= k) return Place(-1, -1);
+          return is_a ? Place(i, from) : Place(from, j);
+        };
+        list.push_back({.kind = FaultKind::permuted_k,
+                        .text = of_operand + text + "; zeros lie behind the end of K",
+                        .reading = {operand, map},
+                        .reads_zeros = true});
+      }
+    }
     const Map exchanged = [shape = shape_of(x, operand)](auto i, auto j) {
       const bool is_beside = ((i ^ j) & 8) != 0;
       const Place other(i ^ 8, j ^ 8);

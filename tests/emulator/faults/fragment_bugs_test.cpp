@@ -120,6 +120,14 @@ std::vector<Plant> fragment_bugs(const Size& size) {
       {"one tile of B is transposed", {transposed}, of_b([](auto k, auto j) {
          return in_second_tile(k) && in_second_tile(j) ? Source{j, k} : Source{k, j};
        })},
+      {"A is swizzled over 128 bytes and read as of 64", {permuted_k}, of_a([](auto i, auto k) {
+         return Source{i, k ^ ((i % 8 ^ i / 2 % 4) * 8)};
+       })},
+      {"A is swizzled over 64 bytes and read as if it were not",
+       {permuted_k},
+       of_a([](auto i, auto k) {
+         return Source{i, k ^ i / 2 % 4 * 8};
+       })},
       {"a swizzle of B is wrong in the first half of K", {permuted_k}, of_b([=](auto k, auto j) {
          return k < half / 16 * 16 && j / 8 % 2 == 1 ? Source{k ^ 8, j} : Source{k, j};
        })},
