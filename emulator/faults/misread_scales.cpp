@@ -116,13 +116,24 @@ std::vector<ScaleReading> readings(const Scales& scales) {
   if (scales.columns() > 1)
     list.push_back({" are all those of the first " + of_columns,
                     [=](std::int64_t p, std::int64_t) { return own(p, 0); }});
-  if (scales.rows() > 1 && scales.columns() > 1)
+  if (scales.rows() > 1 && scales.columns() > 1) {
+    const std::int64_t rows = scales.rows(), columns = scales.columns();
+    const std::string text = " are read as if they were stored the other way round";
+    list.push_back({text, [=](std::int64_t p, std::int64_t q) {
+                      const std::int64_t index = q * rows + p;
+                      return own(index / columns, index % columns);
+                    }});
+    list.push_back({text, [=](std::int64_t p, std::int64_t q) {
+                      const std::int64_t index = p * columns + q;
+                      return own(index % rows, index / rows);
+                    }});
+  }
+  const auto to_powers = [&](const char* way, double (*round)(double)) {
     list.push_back(
-        {" are read as if they were stored the other way round",
-         [=, rows = scales.rows(), columns = scales.columns()](std::int64_t p, std::int64_t q) {
-           const std::int64_t index = q * rows + p;
-           return own(index / columns, index % columns);
-         }});
+        {std::string(" are rounded ") + way + " to powers of two",
+         [=](std::int64_t p, std::int64_t q) { return std::exp2(round(std::log2(own(p, q)))); }});
+  };
+  to_powers("down", std::floor), to_powers("up", std::ceil);
   return list;
 }
 
@@ -143,19 +154,24 @@ class Question {
   const ProductNumbers& asked() const { return x_; }
   /// D agrees with these scales, at a few outputs and then at all.
   bool agrees_with(const Scale& of_a, const Scale& of_b) const {
-    for (const ProductNumbers* some : {&few_, &all_}) {
-      ProductNumbers y = *some;
-      of_a_.apply(of_a, y);
-      of_b_.apply(of_b, y);
-      y.multiply_operands();
-      y.activation = activation_;
-      y.undo_activation();
-      if (!agrees(y, y.asked())) return false;
-    }
-    return true;
+    return agrees_at(few_, of_a, of_b) && agrees_at(all_, of_a, of_b);
+  }
+  /// The same at these rows and columns alone.
+  bool agrees_at(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns,
+                 const Scale& of_a, const Scale& of_b) const {
+    return agrees_at(all_.selected(rows, columns), of_a, of_b);
   }
 
  private:
+  bool agrees_at(ProductNumbers y, const Scale& of_a, const Scale& of_b) const {
+    of_a_.apply(of_a, y);
+    of_b_.apply(of_b, y);
+    y.multiply_operands();
+    y.activation = activation_;
+    y.undo_activation();
+    return agrees(y, y.asked());
+  }
+
   Scales of_a_, of_b_;
   const ProductNumbers& x_;
   Activation activation_;
@@ -217,34 +233,98 @@ std::vector<double> fitted_factors(const ProductNumbers& x, const Expected& aske
   return factors;
 }
 
-/// Single scales of one operand that were taken as other numbers, by the lines of D that they make
-/// wrong. For B `x` is transposed.
-Faults other_numbers(const Question& question, const ProductNumbers& x, const Scales& scales) {
-  constexpr std::size_t most_lines = 8, most_named = 6;
-  constexpr double clear = 0.05;
+/// Factors that differ from 1 by more are other scales than those that were asked for.
+constexpr double clear_factor = 0.05;
+
+/// The lines of D that are wrong, by their lines of scales of one operand, and which block of K
+/// each k belongs to. For B the problem comes transposed. Empty if nothing can be told of them.
+struct WrongLines {
+  std::map<std::int64_t, std::vector<std::int64_t>> lines;
+  std::vector<std::int64_t> block_of_k;
+};
+WrongLines wrong_lines(const ProductNumbers& x, const Scales& scales, const Expected& asked) {
   if (!scales.are_many() || x.activation != Activation::none) return {};
   const auto place = [&](std::int64_t line, std::int64_t k) {
     const Place at = scales.is_b() ? scales.place(k, line) : scales.place(line, k);
     // The line of scales, then the block of K.
     return scales.is_b() ? Place(at.second, at.first) : at;
   };
-  std::vector<std::int64_t> block_of_k;
-  for (std::int64_t k = 0; k < x.k(); ++k) block_of_k.push_back(place(0, k).second);
-  if (4 * (block_of_k.back() + 1) > x.n()) return {};
-  const Expected asked = x.asked();
+  WrongLines result;
+  for (std::int64_t k = 0; k < x.k(); ++k) result.block_of_k.push_back(place(0, k).second);
+  if (4 * (result.block_of_k.back() + 1) > x.n()) return {};
   const Disagreement wrong = disagreement(x, asked);
-  std::map<std::int64_t, std::vector<std::int64_t>> lines;
   for (std::int64_t i = 0; i < x.m(); ++i) {
     const auto row = wrong.at.begin() + i * x.n();
     if (std::find(row, row + x.n(), true) != row + x.n())
-      lines[place(x.rows(i), 0).first].push_back(i);
+      result.lines[place(x.rows(i), 0).first].push_back(i);
   }
-  if (lines.empty() || lines.size() > most_lines) return {};
+  return result;
+}
+
+/// Some lines of scales of one operand, or some blocks of K, by a rule. For B `x` is transposed.
+Faults read_in_part(const Question& question, const ProductNumbers& x, const Scales& scales) {
+  constexpr std::int64_t few = 6;
+  const Expected asked = x.asked();
+  const WrongLines wrong = wrong_lines(x, scales, asked);
+  if (wrong.lines.empty()) return {};
+  std::vector<std::int64_t> lines, some;
+  for (const auto& [line, rows] : wrong.lines) lines.push_back(line);
+  const std::int64_t blocks = wrong.block_of_k.back() + 1;
+  std::vector<bool> is_wrong_block(static_cast<std::size_t>(blocks));
+  for (const std::int64_t at : spread(std::ssize(lines), few)) {
+    const auto& rows = wrong.lines.at(lines[static_cast<std::size_t>(at)]);
+    some.push_back(rows.front());
+    const std::vector<double> factors = fitted_factors(x, asked, rows, wrong.block_of_k);
+    for (std::size_t block = 0; block < factors.size(); ++block)
+      if (std::abs(factors[block] - 1) >= clear_factor) is_wrong_block[block] = true;
+  }
+  std::vector<std::int64_t> wrong_blocks;
+  for (std::int64_t block = 0; block < blocks; ++block)
+    if (is_wrong_block[static_cast<std::size_t>(block)]) wrong_blocks.push_back(block);
+  if (wrong_blocks.empty()) return {};
+  const std::int64_t all_lines = scales.is_b() ? scales.columns() : scales.rows();
+  const std::vector<std::int64_t> across = spread(x.n(), few);
+  const Scale own_a = question.of_a().own(), own_b = question.of_b().own();
+  // Of neighbours that have equal scales a mistake shows nothing: it may reach from the first
+  // wrong line to the last.
+  for (const ScaleReading& reading : readings(scales)) {
+    for (const bool is_range : {true, false}) {
+      const Scale partly = [&](std::int64_t p, std::int64_t q) {
+        const std::int64_t line = scales.is_b() ? q : p, block = scales.is_b() ? p : q;
+        const bool is_meant =
+            is_range ? line >= lines.front() && line <= lines.back() : wrong.lines.contains(line);
+        return is_meant && is_wrong_block[static_cast<std::size_t>(block)] ? reading.scale(p, q)
+                                                                           : scales(p, q);
+      };
+      const Scale &of_a = scales.is_b() ? own_a : partly, &of_b = scales.is_b() ? partly : own_b;
+      const bool is_first_look_right = scales.is_b() ? question.agrees_at(across, some, of_a, of_b)
+                                                     : question.agrees_at(some, across, of_a, of_b);
+      if (!is_first_look_right || !question.agrees_with(of_a, of_b)) continue;
+      std::string text = "the scales of " + scales.name() + reading.text;
+      const std::vector<Places> range = {{lines.front(), lines.back() + 1}};
+      const std::vector<Places> places = is_range ? range : places_of(lines);
+      if (places != std::vector<Places>{{0, all_lines}})
+        text += ", in " + lines_of(scales.is_b() ? "column" : "row", places);
+      if (std::ssize(wrong_blocks) != blocks)
+        text += ", in " + lines_of("block", places_of(wrong_blocks)) + " of K";
+      return {fault_of(scales.is_b() ? "b" : "a", text)};
+    }
+  }
+  return {};
+}
+
+/// Single scales of one operand that were taken as other numbers, by the lines of D that they make
+/// wrong. For B `x` is transposed.
+Faults other_numbers(const Question& question, const ProductNumbers& x, const Scales& scales) {
+  constexpr std::size_t most_lines = 8, most_named = 6;
+  const Expected asked = x.asked();
+  const WrongLines wrong = wrong_lines(x, scales, asked);
+  if (wrong.lines.empty() || wrong.lines.size() > most_lines) return {};
   std::map<Place, double> taken;
-  for (const auto& [line, rows] : lines) {
-    const std::vector<double> factors = fitted_factors(x, asked, rows, block_of_k);
+  for (const auto& [line, rows] : wrong.lines) {
+    const std::vector<double> factors = fitted_factors(x, asked, rows, wrong.block_of_k);
     for (std::size_t block = 0; block < factors.size(); ++block) {
-      if (std::abs(factors[block] - 1) < clear) continue;
+      if (std::abs(factors[block] - 1) < clear_factor) continue;
       const auto q = static_cast<std::int64_t>(block);
       const Place at = scales.is_b() ? Place(q, line) : Place(line, q);
       const double number = factors[block] * scales(at.first, at.second);
@@ -281,7 +361,11 @@ Faults find_misread_scales(const GemmCapture& capture, const GemmProblem& proble
   const Question question(capture, problem, g, x);
   if (Faults faults = read_by_a_rule(question); !faults.empty()) return faults;
   if (Faults faults = other_numbers(question, x, question.of_a()); !faults.empty()) return faults;
-  return other_numbers(question, x.turned(), question.of_b());
+  const ProductNumbers turned = x.turned();
+  if (Faults faults = other_numbers(question, turned, question.of_b()); !faults.empty())
+    return faults;
+  if (Faults faults = read_in_part(question, x, question.of_a()); !faults.empty()) return faults;
+  return read_in_part(question, turned, question.of_b());
 }
 
 }  // namespace guardbit::emulator

@@ -312,6 +312,34 @@ TEST_CASE("scales that are read from other places, or are other numbers, are nam
   says(two, FaultKind::wrong_scale, "scale [0, 7] of B was taken as ");
   REQUIRE(two.faults.size() == 2);
   CHECK(two.faults[1].text.find("scale [3, 7] of B was taken as ") == 0);
+  // Some of them.
+  other = of_b;
+  for (std::int64_t j = 4; j < 14; ++j)
+    for (std::int64_t p = 0; p < 4; ++p) other(p, j) = of_b(std::max<std::int64_t>(p - 1, 0), j);
+  const Judgement some = x.judged(with_scales(of_a, other));
+  says(some, FaultKind::wrong_scale,
+       "the scales of B: each block of K has that of the one 1 before, in columns ");
+  CHECK(some.faults[0].text.ends_with("in blocks 1 to 3 of K"));
+  other = of_a;
+  for (std::int64_t i = 0; i < x.m; ++i) other(i, 3) = 1;
+  says(x.judged(with_scales(other, of_b)), FaultKind::wrong_scale,
+       "the scales of A are taken as 1, in ");
+  for (const bool is_forth : {true, false}) {
+    other = of_b;
+    for (std::int64_t at = 0; at < 4 * x.n; ++at)
+      (is_forth ? other(at / x.n, at % x.n) : other(at % 4, at / 4)) =
+          is_forth ? of_b(at % 4, at / 4) : of_b(at / x.n, at % x.n);
+    says(x.judged(with_scales(of_a, other)), FaultKind::wrong_scale,
+         "the scales of B are read as if they were stored the other way round");
+  }
+  RealMatrix between = of_a;
+  for (std::int64_t i = 0; i < x.m; ++i)
+    for (std::int64_t q = 0; q < 4; ++q)
+      between(i, q) = scalar::rounded(formats::fp32, of_a(i, q) * (1.1 + 0.17 * ((i + q) % 5)));
+  x.capture.problem.scale_a = codes_of(formats::fp32, 1, between);
+  says(x.judged(with_scales(of_a, of_b)), FaultKind::wrong_scale,
+       "the scales of A are rounded down to powers of two");
+  x.capture.problem.scale_a = codes_of(formats::fp32, 1, of_a);
   // Those of A and B in each other's place, where both have as many.
   x.n = x.m;
   x.b = random_matrix(random, x.k, x.n, formats::e4m3, false);
