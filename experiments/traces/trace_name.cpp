@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <span>
+#include <string>
 
 #include "formats/support/printable.hpp"
 
@@ -48,6 +50,27 @@ std::optional<std::uint64_t> numbered(std::string_view part,
 constexpr std::array<std::string_view, 4> step_words = {"step", "iteration", "iter", "s"};
 constexpr std::array<std::string_view, 2> rank_words = {"rank", "r"};
 
+/// The number behind the last of `words` in `path` that no letter or digit touches:
+/// `run/grads_step100_rank2`.
+std::optional<std::uint64_t> last_numbered(std::string_view path,
+                                           std::span<const std::string_view> words) {
+  const auto is_word = [&](std::size_t at) {
+    return at < path.size() && std::isalnum(static_cast<unsigned char>(path[at])) != 0;
+  };
+  for (std::size_t at = path.size(); at-- > 0;) {
+    if (at > 0 && is_word(at - 1)) continue;
+    std::size_t end = at;
+    while (is_word(end)) ++end;
+    // Separators other than _ and - end a part; behind a word without digits they join its number.
+    if (end < path.size() && (path[end] == '_' || path[end] == '-') && is_word(end + 1))
+      for (++end; is_word(end);) ++end;
+    if (const auto whole = numbered(path.substr(at, end - at), words)) return whole;
+    const std::size_t first = std::min(path.find_first_of("_-", at), end);
+    if (const auto number = numbered(path.substr(at, first - at), words)) return number;
+  }
+  return std::nullopt;
+}
+
 /// Takes step and rank off the end of `name`: `fc1.weight.grad/step100`.
 void take_trailing_places(TraceName& parsed, std::string_view& name) {
   for (;;) {
@@ -90,6 +113,15 @@ std::string TraceName::place_text(const std::string& name) const {
   if (step) text += "step " + std::to_string(*step) + ", ";
   if (rank) text += "rank " + std::to_string(*rank) + ", ";
   return text + formats::printable(name);
+}
+
+TraceName places_of_path(std::string_view path) {
+  TraceName result = parse_trace_name(std::string(path) + "/.");
+  result.tensor.clear(), result.role.clear();
+  // Single letters are too little within a part.
+  if (!result.step) result.step = last_numbered(path, std::span(step_words).first(3));
+  if (!result.rank) result.rank = last_numbered(path, std::span(rank_words).first(1));
+  return result;
 }
 
 TraceName parse_trace_name(std::string_view name) {

@@ -33,6 +33,10 @@ struct TraceName {
 /// `grads.fc1.weight`. What is left is the tensor.
 TraceName parse_trace_name(std::string_view name);
 
+/// Step and rank alone, of the path of a file without its extension: as above, or between other
+/// words of a part, as in `grads_step100_rank2`, where the last of each counts.
+TraceName places_of_path(std::string_view path);
+
 /// The role that a word stands for: `grad`, `grads`, `gradients`, `wgrad`, `weight_grad`: wgrad;
 /// `gout`, `ograd`, `agrad`, `dgrad`, `grad_out`, `grad_output`: grad_out; `gin`, `igrad`,
 /// `grad_in`, `grad_input`: grad_in; `act`, `activation`: act; `weight`, `bias`, `param`: weight;

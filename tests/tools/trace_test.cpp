@@ -171,6 +171,28 @@ TEST_CASE("trace: steps and ranks, sums by each, and a recommendation in words")
   CHECK(tests::holds(page, "Recommendation"));
 }
 
+TEST_CASE("trace: tensors of one name in several files are told apart") {
+  const TemporaryFolder folder;
+  const auto file_of = [&](const std::string& name) {
+    const std::string file = folder.path(name);
+    const std::vector<formats::Tensor> tensors = {tests::tensor_of("w", {1.0F, 0.5F})};
+    formats::write_tensors(file, {}, tensors);
+    return file;
+  };
+  const std::string one = file_of("g_step3_rank1.safetensors"),
+                    two = file_of("g_step4_rank1.safetensors");
+  const CommandResult steps = run_command({"trace", one, two});
+  INFO(steps.out);
+  CHECK(tests::holds(steps.out, "tensor  step  rank  elements"));
+  CHECK(tests::holds(steps.out, "w          3     1         2"));
+  const std::string first = file_of("first.safetensors"), second = file_of("second.safetensors");
+  const CommandResult files = run_command({"trace", first, second});
+  INFO(files.out);
+  CHECK(tests::holds(files.out, first));
+  CHECK(tests::holds(files.out, second));
+  CHECK(!tests::holds(run_command({"trace", first}).out, first));
+}
+
 TEST_CASE("trace: the report's underflow by step is that of all ranks together") {
   const TemporaryFolder folder;
   std::vector<formats::Tensor> tensors;

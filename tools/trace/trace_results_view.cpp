@@ -2,8 +2,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
+#include <string>
+#include <tuple>
 
 #include "formats/support/printable.hpp"
 #include "tools/console/columns.hpp"
@@ -232,6 +236,16 @@ Columns<TracedUpdate> update_columns(const TraceResults& results) {
   return Columns<U>(std::move(columns));
 }
 
+/// True if tensors of several files have the same name, step and rank.
+bool are_told_by_files_alone(const TraceResults& results) {
+  using Key = std::tuple<std::string, std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
+  std::map<Key, std::string> files;
+  return std::ranges::any_of(results.tensors, [&](const TracedTensor& x) {
+    const Key key(x.name, x.meaning.step, x.meaning.rank);
+    return files.try_emplace(key, x.file).first->second != x.file;
+  });
+}
+
 void print_trace(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
   const TraceStatistics total = total_of(results);
@@ -243,7 +257,9 @@ void print_trace(std::ostream& out, const TraceResults& results) {
   const auto any = [&](const auto& has) { return std::ranges::any_of(results.tensors, has); };
   const bool has_steps = any([](const TracedTensor& t) { return t.meaning.step.has_value(); });
   const bool has_ranks = any([](const TracedTensor& t) { return t.meaning.rank.has_value(); });
+  const bool has_files = are_told_by_files_alone(results);
   std::vector<std::string> head = {"tensor"};
+  if (has_files) head.emplace_back("file");
   if (has_steps) head.emplace_back("step");
   if (has_ranks) head.emplace_back("rank");
   const std::vector<std::string> counts = {
@@ -266,11 +282,13 @@ void print_trace(std::ostream& out, const TraceResults& results) {
     return cells;
   };
   const std::string of_cells = "rrrrrl" + std::string(questions.formats.size(), 'l');
-  Table table("l" + std::string((has_steps ? 1U : 0U) + (has_ranks ? 1U : 0U), 'r') + of_cells);
+  Table table((has_files ? "ll" : "l") +
+              std::string((has_steps ? 1U : 0U) + (has_ranks ? 1U : 0U), 'r') + of_cells);
   table.add(head);
-  const auto add = [&](const std::string& name, const TraceStatistics& s,
-                       const TraceName& meaning) {
+  const auto add = [&](const std::string& name, const TraceStatistics& s, const TraceName& meaning,
+                       const std::string& file) {
     std::vector<std::string> row = {paint(formats::printable(name), Colour::bold)};
+    if (has_files) row.push_back(formats::printable(file));
     if (has_steps) row.push_back(meaning.step ? std::to_string(*meaning.step) : "");
     if (has_ranks) row.push_back(meaning.rank ? std::to_string(*meaning.rank) : "");
     const std::vector<std::string> cells = cells_of(s);
@@ -278,10 +296,10 @@ void print_trace(std::ostream& out, const TraceResults& results) {
     table.add(row);
   };
   for (const TracedTensor& tensor : results.tensors)
-    add(tensor.name, tensor.statistics, tensor.meaning);
+    add(tensor.name, tensor.statistics, tensor.meaning, tensor.file);
   const auto roles = by_role(results);
-  for (const auto& [role, statistics] : roles) add("role " + role, statistics, {});
-  add("all", total, {});
+  for (const auto& [role, statistics] : roles) add("role " + role, statistics, {}, "");
+  add("all", total, {}, "");
   table.print(out);
   for (const TraceGroups& groups : groups_of(results)) {
     constexpr std::size_t most = 40;

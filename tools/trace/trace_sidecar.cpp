@@ -13,7 +13,7 @@ namespace guardbit::tools {
 experiments::TraceName meaning_of(const std::string& file, const std::string& name) {
   experiments::TraceName meaning = experiments::parse_trace_name(name);
   const std::string stem = file.substr(0, file.find_last_of('.'));
-  const experiments::TraceName around = experiments::parse_trace_name(stem + "/.");
+  const experiments::TraceName around = experiments::places_of_path(stem);
   if (!meaning.step) meaning.step = around.step;
   if (!meaning.rank) meaning.rank = around.rank;
   return meaning;

@@ -39,4 +39,19 @@ TEST_CASE("trace: names say step, rank, tensor and role") {
         TraceName{std::nullopt, std::nullopt, "stem4", "update"});
 }
 
+TEST_CASE("trace: paths say step and rank, also between other words") {
+  const auto places = [](auto step, auto rank) { return TraceName{step, rank, "", ""}; };
+  constexpr std::nullopt_t none = std::nullopt;
+  CHECK(places_of_path("rank_0/iter_5/x") == places(5, 0));
+  CHECK(places_of_path("grad_step3_rank1") == places(3, 1));
+  CHECK(places_of_path("run-2/grads_step_100-rank-7") == places(100, 7));
+  CHECK(places_of_path("global_step12/mp_rank_03_states") == places(12, 3));
+  CHECK(places_of_path("step_5_of_step_9") == places(9, none));
+  CHECK(places_of_path("iteration_step4") == places(4, none));
+  CHECK(places_of_path("timestep5_prank2/stepwise_4") == places(none, none));
+  CHECK(places_of_path("grads_s3_r2") == places(none, none));
+  CHECK(places_of_path("step_") == places(none, none));
+  CHECK(places_of_path("") == places(none, none));
+}
+
 }  // namespace guardbit::experiments
