@@ -3,6 +3,7 @@
 #include "emulator/engine/cpu.hpp"
 #include "emulator/engine/kernels/chain/chain_gemm.hpp"
 #include "emulator/engine/kernels/fused/fused_gemm.hpp"
+#include "emulator/engine/kernels/grid/grid_gemm.hpp"
 #include "emulator/engine/kernels/group/group_gemm.hpp"
 #include "emulator/engine/kernels/integer/integer_gemm.hpp"
 
@@ -34,12 +35,18 @@ bool is_grouped(const MatrixInstruction& instruction) {
   return group_gemm::accepts(instruction, set);
 }
 
+template <VectorSet set>
+bool is_on_grids(const MatrixInstruction& instruction) {
+  return grid_gemm::accepts(instruction, set);
+}
+
 }  // namespace
 
 template <VectorSet set>
 bool Kernels<set>::accepts(const MatrixInstruction& instruction) {
   return has(set) && (is_fused<set>(instruction) || is_grouped<set>(instruction) ||
-                      is_integer<set>(instruction) || chain_gemm::accepts(instruction, set));
+                      is_integer<set>(instruction) || is_on_grids<set>(instruction) ||
+                      chain_gemm::accepts(instruction, set));
 }
 
 template <VectorSet set>
@@ -48,6 +55,7 @@ void Kernels<set>::run(const MatrixInstruction& instruction, const MatrixBatch& 
   if (is_fused<set>(instruction)) return fused_gemm::run(instruction, batch, begin, end, set);
   if (is_grouped<set>(instruction)) return group_gemm::run(instruction, batch, begin, end, set);
   if (is_integer<set>(instruction)) return integer_gemm::run(instruction, batch, begin, end, set);
+  if (is_on_grids<set>(instruction)) return grid_gemm::run(instruction, batch, begin, end, set);
   chain_gemm::run(instruction, batch, begin, end, set);
 }
 
@@ -58,6 +66,7 @@ void Kernels<set>::multiply(const MatrixInstruction& instruction, const MatrixPr
   if (is_grouped<set>(instruction)) return group_gemm::multiply(instruction, product, threads, set);
   if (is_integer<set>(instruction))
     return integer_gemm::multiply(instruction, product, threads, set);
+  if (is_on_grids<set>(instruction)) return grid_gemm::multiply(instruction, product, threads, set);
   chain_gemm::multiply(instruction, product, threads, set);
 }
 
