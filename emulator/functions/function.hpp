@@ -46,7 +46,7 @@ constexpr FunctionFormats formats_of(const formats::Format& format) {
 }
 
 struct Function {
-  /// PTX's, as in ex2.approx.ftz.f32, or CUDA's, as in expf
+  /// PTX's, as in ex2.approx.ftz.f32, CUDA's, as in expf, or AMD's, as in v_exp_f32
   std::string_view name;
   std::string_view arch;
   /// what it computes, in few words
@@ -60,7 +60,8 @@ struct Function {
   const mufu::SpecialFunctionForm* form = nullptr;
   const mufu::FormattedForm* formatted_form = nullptr;
   /// The results of many arguments, by the host's own units where they are as good. A NaN of FP32
-  /// is 0x7fffffff. A function that has a format of more than 32 bits has run_wide, others run.
+  /// is 0x7fffffff on NVIDIA's machines. A function that has a format of more than 32 bits has
+  /// run_wide, others run.
   std::function<void(const CodeArrays<std::uint32_t>&)> run;
   std::function<void(const CodeArrays<std::uint64_t>&)> run_wide;
   /// what `run` is: avx512 or avx2 where there is such a kernel (kernels/function_kernels.hpp)

@@ -36,7 +36,7 @@ const std::vector<Function>& function_catalogue(CompileMode mode) {
     std::vector<Function> list = ptx_functions();
     for (const auto& part :
          {ptx_functions_of_formats(), cuda_functions(), cuda_rounded_functions(mode),
-          cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
+          cuda_functions_of_halves(), cuda_arithmetic_of_halves(), rdna_functions()})
       list.insert(list.end(), part.begin(), part.end());
     for (Function& function : list)
       function = on_engine(std::move(function), function_engines().front());

@@ -22,6 +22,8 @@ std::vector<Function> cuda_rounded_functions(CompileMode mode);
 /// CUDA's functions of FP16 and BF16 numbers, and its arithmetic of them.
 std::vector<Function> cuda_functions_of_halves(CompileMode mode = CompileMode::standard);
 std::vector<Function> cuda_arithmetic_of_halves();
+/// Instructions of AMD's RDNA3 and RDNA4.
+std::vector<Function> rdna_functions();
 
 /// All of them, by the fastest engine that has a kernel; in other modes than the standard one
 /// CUDA's functions alone.

@@ -9,7 +9,7 @@ using enum CompileMode;
 using enum ErrorInputs;
 
 // clang-format off
-constexpr std::array<LargestError, 740> table = {{
+constexpr std::array<LargestError, 754> table = {{
     {"ex2.approx.f32", standard, 2.05498393, all, {0xbda01000}},
     {"ex2.approx.ftz.f32", standard, 2.05498393, all, {0xbda01000}},
     {"lg2.approx.f32", standard, 10437179.5, all, {0x3f7fffff}},
@@ -454,6 +454,20 @@ constexpr std::array<LargestError, 740> table = {{
     {"__hfma_sat(bfloat16)", standard, 0.5, drawn, {0x0001, 0x43a8, 0x0001}},
     {"__hfma_relu(half)", standard, 0.5, drawn, {0x0001, 0x5ee6, 0x02cc}},
     {"__hfma_relu(bfloat16)", standard, 0.5, drawn, {0x0001, 0x43a8, 0x0001}},
+    {"v_exp_f32", standard, 0.782712249, all, {0xbf40064a}},
+    {"v_log_f32", standard, 0.999959115, all, {0x00f7421d}},
+    {"v_rcp_f32", standard, 0.874805382, every_1009th, {0x3a838f90}},
+    {"v_rsq_f32", standard, 0.860944798, every_1009th, {0x07abf99b}},
+    {"v_sqrt_f32", standard, 16776425, every_1009th, {0x007ffce9}},
+    {"v_sin_f32", standard, 9253169.6, every_1009th, {0x43fd4000}},
+    {"v_cos_f32", standard, 9253169.6, every_1009th, {0x443c5000}},
+    {"v_exp_f32", standard, 0.782712249, all, {0xbf40064a}},
+    {"v_log_f32", standard, 0.999959115, all, {0x00f7421d}},
+    {"v_rcp_f32", standard, 0.874805382, every_1009th, {0x3a838f90}},
+    {"v_rsq_f32", standard, 0.860944798, every_1009th, {0x07abf99b}},
+    {"v_sqrt_f32", standard, 16776425, every_1009th, {0x007ffce9}},
+    {"v_sin_f32", standard, 9253169.6, every_1009th, {0x43fd4000}},
+    {"v_cos_f32", standard, 9253169.6, every_1009th, {0x443c5000}},
     {"expf", ftz, 1.72195213, every_1009th, {0xc2a3ceab}},
     {"exp2f", ftz, 1.85923857, every_1009th, {0xc005038a}},
     {"exp10f", ftz, 1.8125779, every_1009th, {0x42198cd7}},
