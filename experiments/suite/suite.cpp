@@ -49,6 +49,7 @@ const std::vector<Experiment>& suite() {
       optimizer_updates(),
       approximate_functions(),
       same_unit(),
+      functions_of_vendors(),
   };
   return experiments;
 }

@@ -56,5 +56,6 @@ Experiment online_softmax();
 Experiment optimizer_updates();
 Experiment approximate_functions();
 Experiment same_unit();
+Experiment functions_of_vendors();
 
 }  // namespace guardbit::experiments
