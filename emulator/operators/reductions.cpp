@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
+#include "emulator/operators/kernels/powers.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/reduction.hpp"
 
@@ -16,22 +16,22 @@ namespace guardbit::emulator::operators {
 namespace {
 
 /// Sums of powers of magnitudes, for norms of other orders.
-struct Powers {
-  using Number = float;
-  using State = float;
-  float order = 2;
+template <class N>
+struct PowersOf {
+  using Number = N;
+  using State = N;
+  N order = 2;
   static State identity() { return 0; }
-  State reduced(State a, float x, std::int64_t) const {
-    return a + cuda_math::powf(HostNumber(std::fabs(x)), HostNumber(order)).number();
-  }
+  State reduced(State a, N x, std::int64_t) const { return a + power_of(std::fabs(x), order); }
   static State combined(State a, State b) { return a + b; }
 };
 
+template <class N>
 struct CountOfNonzeros {
-  using Number = float;
-  using State = float;
+  using Number = N;
+  using State = N;
   static State identity() { return 0; }
-  static State reduced(State a, float x, std::int64_t) { return a + (x == 0 ? 0.0F : 1.0F); }
+  static State reduced(State a, N x, std::int64_t) { return a + (x == 0 ? N{0} : N{1}); }
   static State combined(State a, State b) { return a + b; }
 };
 
@@ -141,6 +141,21 @@ Reduced product(const Tensor& input, const ReductionRequest& request) {
   return reduced_in_type<ProductOf>(input, {}, request, unchanged);
 }
 
+namespace {
+
+/// |x| of each element in that type, where they lie.
+Tensor magnitudes(const Tensor& input, const formats::Format& type) {
+  const auto of = [&](auto numbers) {
+    for (auto& x : numbers) x = std::fabs(x);
+    Tensor result = tensor_of_numbers(type, input.shape, numbers);
+    result.stride = input.stride;
+    return result;
+  };
+  return is_of_doubles(input) ? of(doubles_of(input)) : of(numbers_of(input));
+}
+
+}  // namespace
+
 Reduced norm(const Tensor& input, double order, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return norm(cast(input, *request.type), order, request);
@@ -150,45 +165,64 @@ Reduced norm(const Tensor& input, double order, const ReductionRequest& request)
   const auto root = [](auto number, const ReductionWalk&) { return std::sqrt(number); };
   if (order == 2) return reduced_in_type<SumOfSquaresOf>(input, {}, request, root);
   if (order == 1) return reduced_in_type<SumOfMagnitudesOf>(input, {}, request, unchanged);
-  if (is_of_doubles(input)) throw UnknownShape{"norms of FP64 of other orders than 1 and 2"};
-  if (order == 0) return reduced_by(CountOfNonzeros{}, input, {}, request, unchanged);
-  if (std::isinf(order)) {
-    std::vector<float> magnitudes = numbers_of(input);
-    for (float& x : magnitudes) x = std::fabs(x);
-    const Tensor of_magnitudes =
-        tensor_of_numbers(request.type.value_or(input.type), input.shape, input.stride, magnitudes);
-    return {extremes(of_magnitudes, order > 0, request).numbers, "exact"};
-  }
-  const float inverse = 1.0F / static_cast<float>(order);
-  return reduced_by(Powers{static_cast<float>(order)}, input, {}, request,
-                    [&](float number, const ReductionWalk&) {
-                      return cuda_math::powf(HostNumber(number), HostNumber(inverse)).number();
-                    });
+  if (order == 0) return reduced_in_type<CountOfNonzeros>(input, {}, request, unchanged);
+  if (std::isinf(order))
+    return {
+        extremes(magnitudes(input, request.type.value_or(input.type)), order > 0, request).numbers,
+        "exact"};
+  const auto powers = [&](auto exponent) {
+    using Number = decltype(exponent);
+    return reduced_by(
+        PowersOf<Number>{exponent}, input, {}, request,
+        [&](Number number, const ReductionWalk&) { return power_of(number, 1 / exponent); });
+  };
+  return is_of_doubles(input) ? powers(order) : powers(static_cast<float>(order));
 }
+
+namespace {
+
+template <class Number>
+Reduced log_sum_exp_of(const Tensor& input, std::vector<Number> numbers,
+                       const std::vector<Number>& maxima, const ReductionRequest& request) {
+  const InType stored{input.type};
+  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, false);
+  for (std::int64_t output = 0; output < walk.outputs; ++output) {
+    const Number maximum = maxima[static_cast<std::size_t>(result_of(walk.kept, output))];
+    const Number subtracted = std::isinf(maximum) ? 0 : maximum;
+    const std::int64_t start = place_of(walk.kept, output);
+    for (std::int64_t i = 0; i < walk.inputs; ++i) {
+      Number& x = numbers[static_cast<std::size_t>(start + place_of(walk.reduced, i))];
+      x = stored(exp_of(stored(x - subtracted)));
+    }
+  }
+  Tensor powers = tensor_of_numbers(input.type, input.shape, numbers);
+  powers.stride = dense_stride_like(input);
+  return sum(powers, request);
+}
+template <class Number>
+Tensor logs_of_sums(const Tensor& input, const Tensor& result, std::vector<Number> sums,
+                    const std::vector<Number>& maxima) {
+  const InType stored{input.type};
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] = stored(log_of(sums[i])) + (std::isinf(maxima[i]) ? 0 : maxima[i]);
+  return tensor_of_numbers(input.type, result.shape, sums);
+}
+
+}  // namespace
 
 Reduced log_sum_exp(const Tensor& input, const ReductionRequest& request) {
   ReductionRequest kept = request;
   kept.keep_dimensions = true;
   const Tensor greatest = extremes(input, true, kept).numbers;
-  const ReductionWalk walk = walk_of_reduction(input, request.dimensions, false);
-  const std::vector<float> maxima = numbers_of(greatest);
-  std::vector<float> numbers = numbers_of(input);
-  for (std::int64_t output = 0; output < walk.outputs; ++output) {
-    const float maximum = maxima[static_cast<std::size_t>(result_of(walk.kept, output))];
-    const float subtracted = std::isinf(maximum) ? 0 : maximum;
-    const std::int64_t start = place_of(walk.kept, output);
-    for (std::int64_t i = 0; i < walk.inputs; ++i) {
-      float& x = numbers[static_cast<std::size_t>(start + place_of(walk.reduced, i))];
-      x = rounded_to(input.type, exp_of(rounded_to(input.type, x - subtracted)));
-    }
+  if (is_of_doubles(input)) {
+    const std::vector<double> maxima = doubles_of(greatest);
+    Reduced all = log_sum_exp_of(input, doubles_of(input), maxima, request);
+    all.result = logs_of_sums(input, all.result, doubles_of(all.result), maxima);
+    return all;
   }
-  const Tensor powers =
-      tensor_of_numbers(input.type, input.shape, dense_stride_like(input), numbers);
-  Reduced all = sum(powers, request);
-  std::vector<float> sums = numbers_of(all.result);
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    sums[i] = rounded_to(input.type, log_of(sums[i])) + (std::isinf(maxima[i]) ? 0 : maxima[i]);
-  all.result = tensor_of_numbers(input.type, all.result.shape, sums);
+  const std::vector<float> maxima = numbers_of(greatest);
+  Reduced all = log_sum_exp_of(input, numbers_of(input), maxima, request);
+  all.result = logs_of_sums(input, all.result, numbers_of(all.result), maxima);
   return all;
 }
 

@@ -19,30 +19,33 @@ namespace guardbit::emulator::operators {
 namespace {
 
 /// One step of a scan, rounded to the tensor's type.
+template <class Number>
 struct Step {
   Running operation;
-  formats::Format type;
+  InType stored;
 
-  float identity() const {
+  Number identity() const {
     if (operation == Running::sum) return 0;
-    return operation == Running::product ? 1 : -std::numeric_limits<float>::infinity();
+    return operation == Running::product ? 1 : -std::numeric_limits<Number>::infinity();
   }
-  float operator()(float a, float b) const {
+  Number operator()(Number a, Number b) const {
     switch (operation) {
-      case Running::sum: return rounded_to(type, a + b);
-      case Running::product: return rounded_to(type, a * b);
-      case Running::log_sum_exp: return rounded_to(type, log_added(a, b));
+      case Running::sum: return stored(a + b);
+      case Running::product: return stored(a * b);
+      case Running::log_sum_exp: return stored(log_added(a, b));
     }
     return 0;
   }
 
  private:
-  static float log_added(float a, float b) {
+  static Number log_added(Number a, Number b) {
     if (a != a || b != b) return a != a ? a : b;
-    const float least = std::min(a, b), greatest = std::max(a, b);
+    const Number least = std::min(a, b), greatest = std::max(a, b);
     if (least == greatest && !std::isfinite(least)) return a;
-    return cuda_math::log1pf(HostNumber(exp_of(least - greatest))).number() + greatest;
+    return log_of_next(exp_of(least - greatest)) + greatest;
   }
+  static float log_of_next(float x) { return cuda_math::log1pf(HostNumber(x)).number(); }
+  static double log_of_next(double x) { return cuda_math::log1p(x); }
 };
 
 /// Binary logarithm of the least power of two that is not below n.
@@ -59,10 +62,11 @@ std::uint32_t log_of_threads(std::int64_t size, std::int64_t rows) {
 
 /// A row in chunks of twice as many elements as threads, each by Sklansky's tree; the first element
 /// of a chunk takes the total of those before it.
-void scan_row(const Step& step, std::uint32_t log_threads, std::span<float> row) {
+template <class Number>
+void scan_row(const Step<Number>& step, std::uint32_t log_threads, std::span<Number> row) {
   const std::size_t threads = std::size_t{1} << log_threads;
-  std::vector<float> chunk(2 * threads);
-  float total = step.identity();
+  std::vector<Number> chunk(2 * threads);
+  Number total = step.identity();
   for (std::size_t begin = 0; begin < row.size(); begin += chunk.size()) {
     const std::size_t count = std::min(chunk.size(), row.size() - begin);
     std::ranges::fill(chunk, step.identity());
@@ -72,7 +76,7 @@ void scan_row(const Step& step, std::uint32_t log_threads, std::span<float> row)
       const std::size_t half = std::size_t{1} << level;
       for (std::size_t t = 0; t < threads; ++t) {
         const std::size_t middle = ((t >> level) << (level + 1)) | half;
-        float& later = chunk[middle + t % half];
+        Number& later = chunk[middle + t % half];
         later = step(later, chunk[middle - 1]);
       }
     }
@@ -83,39 +87,40 @@ void scan_row(const Step& step, std::uint32_t log_threads, std::span<float> row)
 
 /// A tile of a scan over blocks: 128 threads with some elements each. `before` is the sum of the
 /// tiles before it. Gives the tile's own sum.
-float scan_tile(const Step& step, std::size_t items, std::optional<float> before,
-                std::span<float> row) {
+template <class Number>
+Number scan_tile(const Step<Number>& step, std::size_t items, std::optional<Number> before,
+                 std::span<Number> row) {
   constexpr std::size_t threads = 128, lanes = 32;
-  std::vector<float> totals(threads, step.identity());
+  std::vector<Number> totals(threads, step.identity());
   const std::size_t used = (row.size() + items - 1) / items;
   for (std::size_t t = 0; t < used; ++t) {
     const auto own = row.subspan(t * items, std::min(items, row.size() - t * items));
     totals[t] = own[0];
     for (std::size_t i = 1; i < own.size(); ++i) totals[t] = step(totals[t], own[i]);
   }
-  std::vector<float> inclusive = totals;
+  std::vector<Number> inclusive = totals;
   for (std::size_t distance = 1; distance < lanes; distance *= 2) {
-    const std::vector<float> last = inclusive;
+    const std::vector<Number> last = inclusive;
     for (std::size_t t = 0; t < threads; ++t) {
       if (t % lanes >= distance) inclusive[t] = step(last[t - distance], last[t]);
     }
   }
-  float of_warps = 0;
+  Number of_warps = 0;
   for (std::size_t t = 0; t < used; ++t) {
     const std::size_t warp = t / lanes, lane = t % lanes;
     if (lane == 0 && warp > 0) {
-      const float last = inclusive[t - 1];
+      const Number last = inclusive[t - 1];
       of_warps = warp == 1 ? last : step(of_warps, last);
     }
     const auto own = row.subspan(t * items, std::min(items, row.size() - t * items));
-    float prefix = 0;
+    Number prefix = 0;
     if (lane > 0) prefix = warp > 0 ? step(of_warps, inclusive[t - 1]) : inclusive[t - 1];
     if (lane == 0) prefix = of_warps;
     if (before) prefix = t > 0 ? step(*before, prefix) : *before;
     if (t > 0 || before) own[0] = step(prefix, own[0]);
     for (std::size_t i = 1; i < own.size(); ++i) own[i] = step(own[i - 1], own[i]);
   }
-  float total = inclusive[lanes - 1];
+  Number total = inclusive[lanes - 1];
   for (std::size_t last = 2 * lanes - 1; last < threads; last += lanes)
     total = step(total, inclusive[last]);
   return total;
@@ -123,13 +128,14 @@ float scan_tile(const Step& step, std::size_t items, std::optional<float> before
 
 /// Tiles of which each adds what comes before it. From the fourth one on what that is depends on
 /// how far the tiles before have come: nothing then.
-bool scan_tiles(const Step& step, std::size_t items, std::span<float> row) {
+template <class Number>
+bool scan_tiles(const Step<Number>& step, std::size_t items, std::span<Number> row) {
   constexpr std::size_t threads = 128, most_tiles = 3;
   const std::size_t tile = threads * items;
   if (row.size() > most_tiles * tile) return false;
-  std::optional<float> before;
+  std::optional<Number> before;
   for (std::size_t begin = 0; begin < row.size(); begin += tile) {
-    const float total =
+    const Number total =
         scan_tile(step, items, before, row.subspan(begin, std::min(tile, row.size() - begin)));
     before = before ? step(*before, total) : total;
   }
@@ -150,22 +156,17 @@ Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
   return {tensor_of_integers(formats::int64, input.shape, numbers), "integers"};
 }
 
-}  // namespace
-
-Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
-  if (input.rank() == 0) return {input, "one element"};
-  const auto d = dimension_of(input, dimension);
-  const Rows along = rows_along(input, d);
-  const std::int64_t size = along.size, inner = along.inner;
-  if (formats::is_integer(input.type)) return integer_scan(input, size, inner, operation);
-  const Step step{operation, input.type};
-  std::vector<float> numbers = numbers_of(input);
+/// `numbers` are those of the input.
+template <class Number>
+Scanned scan_of(const Tensor& input, std::vector<Number> numbers, std::int64_t size,
+                std::int64_t inner, Running operation, int threads) {
+  const Step<Number> step{operation, {input.type}};
   const auto count = static_cast<std::int64_t>(numbers.size());
   Scanned scanned;
   if (count == size) {
-    const std::size_t items = input.element_bytes() == 2 ? 30 : 15;
+    const std::size_t items = 60 / static_cast<std::size_t>(input.element_bytes());
     scanned.plan = "tiles of 128 threads with " + std::to_string(items) + " elements";
-    scanned.is_ordered = scan_tiles(step, items, numbers);
+    scanned.is_ordered = scan_tiles(step, items, std::span<Number>(numbers));
     if (!scanned.is_ordered) {
       scanned.plan = "a look-back scan in more than three " + scanned.plan +
                      ", whose order depends on which tile finishes first";
@@ -178,20 +179,35 @@ Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int
         static_cast<std::size_t>(rows), 1, threads, [&](std::size_t begin, std::size_t end) {
           for (std::size_t r = begin; r < end; ++r)
             scan_row(step, log_threads,
-                     std::span(numbers).subspan(r * static_cast<std::size_t>(size),
-                                                static_cast<std::size_t>(size)));
+                     std::span<Number>(numbers).subspan(r * static_cast<std::size_t>(size),
+                                                        static_cast<std::size_t>(size)));
         });
     scanned.plan = "chunks of " + std::to_string(2 << log_threads) + " by Sklansky's tree";
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
-      float& own = numbers[static_cast<std::size_t>(i)];
+      Number& own = numbers[static_cast<std::size_t>(i)];
       own = step(
           i / inner % size == 0 ? step.identity() : numbers[static_cast<std::size_t>(i - inner)],
           own);
     }
     scanned.plan = "one thread a column";
   }
-  scanned.result = tensor_of_numbers(input.type, input.shape, dense_stride_like(input), numbers);
+  scanned.result = tensor_of_numbers(input.type, input.shape, numbers);
+  return scanned;
+}
+
+}  // namespace
+
+Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
+  if (input.rank() == 0) return {input, "one element"};
+  const auto d = dimension_of(input, dimension);
+  const Rows along = rows_along(input, d);
+  const std::int64_t size = along.size, inner = along.inner;
+  if (formats::is_integer(input.type)) return integer_scan(input, size, inner, operation);
+  Scanned scanned = input.type == formats::fp64
+                        ? scan_of(input, doubles_of(input), size, inner, operation, threads)
+                        : scan_of(input, numbers_of(input), size, inner, operation, threads);
+  if (scanned.is_ordered) scanned.result.stride = dense_stride_like(input);
   return scanned;
 }
 

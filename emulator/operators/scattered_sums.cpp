@@ -41,13 +41,16 @@ std::optional<bool> is_possible(const formats::Format& type, float start, std::v
 }
 
 /// Few indices: chunks of 32 in order. In a chunk a row's gradients are added first, then the row.
+template <class View>
 Tensor gradient_in_chunks(const Tensor& gradient, const std::vector<std::int64_t>& indices,
                           std::int64_t rows, std::int64_t padding, std::size_t width) {
-  const NumberView gradients(gradient);
-  std::vector<float> table(static_cast<std::size_t>(rows) * width);
+  const View gradients(gradient);
+  const InType stored{gradient.type};
+  using Number = std::decay_t<decltype(gradients[0])>;
+  std::vector<Number> table(static_cast<std::size_t>(rows) * width);
   for (std::size_t begin = 0; begin < indices.size(); begin += ordered_chunk) {
     const std::size_t end = std::min(begin + ordered_chunk, indices.size());
-    std::map<std::int64_t, std::vector<float>> sums;
+    std::map<std::int64_t, std::vector<Number>> sums;
     for (std::size_t i = begin; i < end; ++i) {
       if (indices[i] == padding) continue;
       const auto own = gradients.part(i * width, width);
@@ -56,9 +59,8 @@ Tensor gradient_in_chunks(const Tensor& gradient, const std::vector<std::int64_t
       for (std::size_t c = 0; c < width; ++c) found->second[c] += own[c];
     }
     for (const auto& [row, sum] : sums) {
-      float* to = table.data() + static_cast<std::size_t>(row) * width;
-      for (std::size_t c = 0; c < width; ++c)
-        to[c] = rounded_to(gradient.type, to[c] + rounded_to(gradient.type, sum[c]));
+      Number* to = table.data() + static_cast<std::size_t>(row) * width;
+      for (std::size_t c = 0; c < width; ++c) to[c] = stored(to[c] + stored(sum[c]));
     }
   }
   return tensor_of_numbers(gradient.type, {rows, static_cast<std::int64_t>(width)}, table);
@@ -158,9 +160,12 @@ ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, s
     throw UnknownShape{"indices for another number of rows"};
   if (scales_by_frequency) return {std::nullopt, "scaled by frequency, not measured"};
   if (static_cast<std::int64_t>(all.size()) <= most_ordered_indices)
-    return {gradient_in_chunks(gradient, all, rows, padding, width), "chunks of 32 indices"};
+    return {gradient.type == formats::fp64
+                ? gradient_in_chunks<DoubleView>(gradient, all, rows, padding, width)
+                : gradient_in_chunks<NumberView>(gradient, all, rows, padding, width),
+            "chunks of 32 indices"};
   ScatteredSum sum{std::nullopt, "pieces of 10, which atomics add in no fixed order"};
-  if (recorded != nullptr)
+  if (recorded != nullptr && gradient.type != formats::fp64)
     sum.impossible = impossible_in_pieces(gradient, all, padding, width, *recorded);
   return sum;
 }
@@ -300,16 +305,17 @@ NamedPlaces named_places(const Dimensions& shape, const std::vector<std::optiona
 
 /// One place's terms. Single elements: lanes of a warp take 32 at a time and meet by halves, what
 /// is left follows. Slices of up to 32: in order, then the place. Longer ones are stored each time.
-float sum_at_place(const formats::Format& type, float start, std::span<const float> terms,
-                   std::int64_t slice) {
-  float sum = 0;
+template <class Number>
+Number sum_at_place(const InType& stored, Number start, std::span<const Number> terms,
+                    std::int64_t slice) {
+  Number sum = 0;
   if (slice > static_cast<std::int64_t>(warp_lanes)) {
-    for (const float term : terms) start = rounded_to(type, start + term);
+    for (const Number term : terms) start = stored(start + term);
     return start;
   }
   std::size_t next = 0;
   if (slice == 1 && terms.size() >= warp_lanes) {
-    std::array<float, warp_lanes> lanes{};
+    std::array<Number, warp_lanes> lanes{};
     for (; next + warp_lanes <= terms.size(); next += warp_lanes) {
       for (std::size_t t = 0; t < warp_lanes; ++t) lanes[t] += terms[next + t];
     }
@@ -319,12 +325,35 @@ float sum_at_place(const formats::Format& type, float start, std::span<const flo
   return start + sum;
 }
 
+template <class View>
+Tensor with_values(const Tensor& input, const NamedPlaces& named, const Tensor& values) {
+  const View numbers(values), starts(input);
+  using Number = std::decay_t<decltype(numbers[0])>;
+  std::vector<Number> terms(named.places.size());
+  BroadcastPlaces from(values.shape, named.shape);
+  for (Number& term : terms) term = numbers[static_cast<std::size_t>(from.next())];
+  std::vector<std::size_t> order(terms.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return named.places[i]; });
+  const Tensor result = tensor_of_bytes(input.type, input.shape, input.stride,
+                                        {input.bytes.begin(), input.bytes.end()});
+  std::vector<Number> own;
+  for (std::size_t i = 0; i < order.size();) {
+    const std::int64_t place = named.places[order[i]];
+    own.clear();
+    for (; i < order.size() && named.places[order[i]] == place; ++i) own.push_back(terms[order[i]]);
+    const Number sum = sum_at_place(InType{input.type}, starts[static_cast<std::size_t>(place)],
+                                    std::span<const Number>(own), named.slice);
+    write_elements(result, place, std::span<const Number>(&sum, 1));
+  }
+  return result;
+}
+
 }  // namespace
 
 Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor>>& indices,
                      const Tensor& values) {
   const NamedPlaces named = named_places(input.shape, indices);
-  const NumberView numbers(values), starts(input);
   if (values.shape.size() > named.shape.size())
     throw UnknownShape{"values that do not fit the indices"};
   for (std::size_t d = 0; d < values.shape.size(); ++d) {
@@ -332,23 +361,8 @@ Tensor add_at_places(const Tensor& input, const std::vector<std::optional<Tensor
     if (own != 1 && own != named.shape[named.shape.size() - 1 - d])
       throw UnknownShape{"values that do not fit the indices"};
   }
-  std::vector<float> terms(named.places.size());
-  BroadcastPlaces from(values.shape, named.shape);
-  for (float& term : terms) term = numbers[static_cast<std::size_t>(from.next())];
-  std::vector<std::size_t> order(terms.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return named.places[i]; });
-  std::vector<std::byte> bytes(input.bytes.begin(), input.bytes.end());
-  std::vector<float> own;
-  for (std::size_t i = 0; i < order.size();) {
-    const std::int64_t place = named.places[order[i]];
-    own.clear();
-    for (; i < order.size() && named.places[order[i]] == place; ++i) own.push_back(terms[order[i]]);
-    const float sum =
-        sum_at_place(input.type, starts[static_cast<std::size_t>(place)], own, named.slice);
-    write_numbers(input.type, place, {&sum, 1}, false, bytes);
-  }
-  return tensor_of_bytes(input.type, input.shape, input.stride, std::move(bytes));
+  return input.type == formats::fp64 ? with_values<DoubleView>(input, named, values)
+                                     : with_values<NumberView>(input, named, values);
 }
 
 namespace {

@@ -12,6 +12,7 @@ std::span<const Handler> attention_calls();
 std::span<const Handler> cast_calls();
 std::span<const Handler> convolution_calls();
 std::span<const Handler> data_calls();
+std::span<const Handler> distance_calls();
 std::span<const Handler> draw_calls();
 std::span<const Handler> foreach_calls();
 std::span<const Handler> gate_calls();

@@ -19,7 +19,8 @@ Answer puts(const Call& call, Context&) {
   const Tensor& input = call.tensor(0, "self");
   const Tensor& values = call.tensor(2, "values");
   if (!call.boolean(3, "accumulate", false) || formats::is_integer(input.type)) return moves_data();
-  if (!operators::is_working_type(input.type) || !(values.type == input.type))
+  if ((!operators::is_working_type(input.type) && input.type != formats::fp64) ||
+      values.type != input.type)
     return unmodelled("values added at indices, of a type without a model");
   std::vector<std::optional<Tensor>> indices;
   const Value* all = call.find(1, "indices");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -131,8 +132,13 @@ Answer unary(const Call& call, Context& context) {
 Answer to_integer(const Call& call, Context& context) {
   const auto operands = one(call);
   if (formats::is_integer(operands[0].tensor.type)) return moves_data();
-  if (call.find(1, "decimals") != nullptr && call.integer(1, "decimals") != 0)
-    return unmodelled("rounding to decimals");
+  if (const std::int64_t decimals = call.integer(1, "decimals", 0); decimals != 0) {
+    if (decimals < 0) return unmodelled("rounding to tens");
+    if (common_type(operands) != formats::fp32 && common_type(operands) != formats::fp64)
+      return unmodelled("rounding to decimals in 16 bits");
+    return with_numbers(call, context, "round_decimals", operands,
+                        {std::pow(10.0, static_cast<double>(decimals))}, common_type(operands));
+  }
   return unary(call, context);
 }
 
@@ -324,11 +330,13 @@ Answer softplus(const Call& call, Context& context) {
   return with_parameters(call, context, "softplus",
                          {parameter(call, 1, "beta", 1), parameter(call, 2, "threshold", 20)});
 }
-/// The product of two is one of FP32.
+/// The product of two is one of the working type.
 Numbers numbers_of_elu(const Call& call) {
-  const auto alpha = static_cast<float>(parameter(call, 1, "alpha", 1));
-  const auto scale = static_cast<float>(parameter(call, 2, "scale", 1));
-  return {alpha * scale, scale, parameter(call, 3, "input_scale", 1)};
+  const double alpha = parameter(call, 1, "alpha", 1), scale = parameter(call, 2, "scale", 1);
+  const double product = call.tensor(0, "self").type == formats::fp64
+                             ? alpha * scale
+                             : double{static_cast<float>(alpha) * static_cast<float>(scale)};
+  return {product, scale, parameter(call, 3, "input_scale", 1)};
 }
 Answer elu(const Call& call, Context& context) {
   return with_parameters(call, context, "elu", numbers_of_elu(call));
@@ -363,7 +371,8 @@ Answer log_sigmoid(const Call& call, Context& context) {
 }
 
 /// The largest number of a type.
-float largest(const Format& type) {
+double largest(const Format& type) {
+  if (type == formats::fp64) return std::numeric_limits<double>::max();
   return type == formats::fp16 ? 65504.0F : type == formats::bf16 ? 0x1.fep127F : 0x1.fffffep127F;
 }
 

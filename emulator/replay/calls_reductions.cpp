@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "emulator/operators/casts.hpp"
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/scan.hpp"
 #include "emulator/replay/calls.hpp"
@@ -61,8 +62,8 @@ Answer norm(const Call& call, Context& context) {
       ops::norm(floating_input_of(call), call.number(1, "p", 2), request_of(call, context, 2, 3)));
 }
 Answer log_sum_exp(const Call& call, Context& context) {
-  return answered(
-      ops::log_sum_exp(floating(call.tensor(0, "self")), request_of(call, context, 1, 2)));
+  return answered(ops::log_sum_exp(floating_or_double(call.tensor(0, "self")),
+                                   request_of(call, context, 1, 2)));
 }
 
 ops::Spread spread_of(const Call& call, Context& context, bool is_root) {
@@ -112,10 +113,10 @@ Answer any_or_all(const Call& call, Context& context) {
 
 template <ops::Running operation>
 Answer running(const Call& call, Context& context) {
-  const Tensor& input = input_of(call);
-  if (input.type == formats::fp64) return unmodelled("a type without a model");
-  if (call.dtype(2, "dtype") && *call.dtype(2, "dtype") != input.type)
-    throw UnknownArguments{"a scan into another type"};
+  const Tensor& given = input_of(call);
+  const std::optional<formats::Format> type = call.dtype(2, "dtype");
+  // Elements are converted before they are added.
+  const Tensor input = type && *type != given.type ? ops::converted(given, *type) : given;
   ops::Scanned scanned = ops::scan(input, call.integer(1, "dim"), operation, context.threads);
   if (!scanned.is_ordered)
     return {.results = {}, .plan = std::move(scanned.plan), .status = Status::unordered};

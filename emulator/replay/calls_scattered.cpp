@@ -25,7 +25,7 @@ Answer answered(ops::ScatteredSum sum) {
 }
 
 Answer embedding_gradient(const Call& call, Context& context) {
-  const Tensor& gradient = floating(call.tensor(0, "grad_output"));
+  const Tensor& gradient = floating_or_double(call.tensor(0, "grad_output"));
   const std::int64_t rows = call.integer(2, "num_weights");
   if (gradient.shape.empty()) return unmodelled("a gradient of one number");
   const bool scales = call.boolean(4, "scale_grad_by_freq", false);
@@ -42,19 +42,24 @@ Answer index_add(const Call& call, Context& context) {
                                  recorded_result(call, input.shape, context)));
 }
 
-constexpr std::int64_t sum_mode = 0, mean_mode = 1;
+constexpr std::int64_t sum_mode = 0, mean_mode = 1, greatest_mode = 2;
 
 /// _embedding_bag and the same without a gradient.
 Answer embedding_bag(const Call& call, Context&) {
-  const Tensor& table = floating(call.tensor(0, "weight"));
+  const Tensor& table = floating_or_double(call.tensor(0, "weight"));
   const std::int64_t mode = call.integer(4, "mode", sum_mode);
-  if (mode != sum_mode && mode != mean_mode) return unmodelled("the greatest of each bag");
   const ops::Bags bags{.indices = call.tensor(1, "indices"),
                        .offsets = call.tensor(2, "offsets"),
                        .has_last_offset = call.boolean(7, "include_last_offset", false),
                        .is_mean = mode == mean_mode,
                        .weights = call.optional_tensor(6, "per_sample_weights"),
                        .padding = call.integer(8, "padding_idx", -1)};
+  if (mode == greatest_mode) {
+    ops::GreatestOfBags greatest = ops::greatest_of_bags(table, bags);
+    return computed({std::move(greatest.numbers), ops::bags_of_indices(bags),
+                     ops::sizes_of_bags(bags), std::move(greatest.rows)},
+                    "the first greatest of each bag");
+  }
   Answer answer = computed(
       {ops::embedding_bag(table, bags), ops::bags_of_indices(bags), ops::sizes_of_bags(bags)},
       "rows in order");

@@ -20,6 +20,9 @@ inline constexpr double high_ln2 = 0x1.62e42fefa39efp-1, low_ln2 = 0x1.abc9e3b39
 inline std::int32_t high_word(double x) {
   return static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(x) >> 32);
 }
+inline std::uint32_t low_word(double x) {
+  return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(x));
+}
 
 /// x 2^n by an addition to the exponent's bits.
 inline double scaled(double x, std::int32_t n) {
@@ -27,31 +30,57 @@ inline double scaled(double x, std::int32_t n) {
                                (static_cast<std::uint64_t>(static_cast<std::uint32_t>(n)) << 52));
 }
 
+/// The unit's estimate of 1 / x, and one step that corrects it.
+inline double inverse(double x) {
+  const double estimate =
+      std::bit_cast<double>(mufu::evaluate(mufu::rcp64_form, std::bit_cast<std::uint64_t>(x)));
+  const double error = std::fma(-x, estimate, 1.0);
+  return std::fma(std::fma(error, error, error), estimate, estimate);
+}
+
+/// x = n ln(2) + rest.
+struct PowerOfTwo {
+  double rest = 0;
+  std::int32_t n = 0;
+};
+inline PowerOfTwo nearest_power_of_two(double x) {
+  // The integer's low bits of the sum are n.
+  constexpr double rounding = 0x1.8p52;
+  const double sum = std::fma(x, 0x1.71547652b82fep0, rounding);
+  const double whole = sum - rounding;
+  return {std::fma(whole, -low_ln2, std::fma(whole, -high_ln2, x)),
+          static_cast<std::int32_t>(low_word(sum))};
+}
+
+/// e^x of an x between -ln(2) / 2 and ln(2) / 2.
+inline double small_exp(double x) {
+  return polynomial(
+      x, {0x1.ade1569ce2bdfp-26, 0x1.28af3fca213eap-22, 0x1.71dee62401315p-19,
+          0x1.a01997c89eb71p-16, 0x1.a01a014761f65p-13, 0x1.6c16c1852b7afp-10, 0x1.1111111122322p-7,
+          0x1.55555555502a1p-5, 0x1.5555555555511p-3, 0x1.000000000000bp-1, 1.0, 1.0});
+}
+
+/// x 2^n in two factors, where 2^n is out of range.
+inline double scaled_twice(double x, std::int32_t n) {
+  const std::int32_t half = n / 2;
+  return scaled(x, half) * scaled(1, n - half);
+}
+
 }  // namespace doubles
 
 /// e^x: 2^n times a polynomial of x - n ln(2), in two factors where 2^n is out of range.
 inline double exp(double x) {
   using namespace doubles;
-  // The integer's low bits of the sum are n.
-  constexpr double rounding = 0x1.8p52;
-  const double sum = std::fma(x, 0x1.71547652b82fep0, rounding);
-  const auto n = static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(sum));
-  const double whole = sum - rounding;
-  const double rest = std::fma(whole, -low_ln2, std::fma(whole, -high_ln2, x));
-  const double power =
-      polynomial(rest, {0x1.ade1569ce2bdfp-26, 0x1.28af3fca213eap-22, 0x1.71dee62401315p-19,
-                        0x1.a01997c89eb71p-16, 0x1.a01a014761f65p-13, 0x1.6c16c1852b7afp-10,
-                        0x1.1111111122322p-7, 0x1.55555555502a1p-5, 0x1.5555555555511p-3,
-                        0x1.000000000000bp-1, 1.0, 1.0});
+  const PowerOfTwo power = nearest_power_of_two(x);
+  const double of_rest = small_exp(power.rest);
   // The bounds are compared by high words: 709.78 and 745.
   const std::uint32_t magnitude = static_cast<std::uint32_t>(high_word(x)) & 0x7fffffff;
-  if (magnitude < 0x4086232b) return scaled(power, n);
+  if (magnitude < 0x4086232b) return scaled(of_rest, power.n);
   if (magnitude >= 0x40874800) {
     if (x != x) return x + x;
     return x < 0 ? 0 : x + std::numeric_limits<double>::infinity();
   }
-  const std::int32_t half = n / 2;
-  return scaled(power, half) * scaled(1, n - half);
+  return scaled_twice(of_rest, power.n);
 }
 
 /// The natural logarithm: that of 1 + f, f from sqrt(1/2) - 1 to sqrt(2) - 1, by way of u = 2 f /
@@ -77,19 +106,16 @@ inline double log(double x) {
     ++exponent;
   }
   const double divisor = y + 1, f = y - 1;
-  const double estimate = std::bit_cast<double>(
-      mufu::evaluate(mufu::rcp64_form, std::bit_cast<std::uint64_t>(divisor)));
-  const double error = std::fma(-divisor, estimate, 1.0);
-  const double inverse = std::fma(std::fma(error, error, error), estimate, estimate);
-  const double half = f * inverse;
-  const double u = std::fma(f, inverse, half);
+  const double of_divisor = inverse(divisor);
+  const double half = f * of_divisor;
+  const double u = std::fma(f, of_divisor, half);
   const double square = u * u;
   const double p =
       polynomial(square, {0x1.1380b3ae80f1ep-20, 0x1.0ee258b7a8b04p-18, 0x1.3b2669f02676fp-16,
                           0x1.745cba9ab0956p-14, 0x1.c71c72d1b5154p-12, 0x1.24924923be72dp-9,
                           0x1.999999999a3c4p-7, 0x1.5555555555554p-4});
   const double difference = f - u;
-  const double low = inverse * std::fma(-u, f, difference + difference);
+  const double low = of_divisor * std::fma(-u, f, difference + difference);
   const double rest = std::fma(square * p, u, low);
   const auto n = static_cast<double>(exponent);
   const double top = std::fma(n, high_ln2, u);

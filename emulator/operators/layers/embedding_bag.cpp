@@ -24,34 +24,91 @@ Places bounds_of(const Bags& bags) {
   return bounds;
 }
 
+/// Which rows each bag takes: `bounds` of its places among the `rows`.
+struct RowsOfBags {
+  Places bounds, rows;
+  std::int64_t padding;
+
+  RowsOfBags(const Tensor& table, const Bags& bags)
+      : bounds(bounds_of(bags)),
+        rows(places_of(bags.indices, table.shape[0])),
+        padding(bags.padding) {}
+  std::size_t count() const { return bounds.size() - 1; }
+  /// Calls `take` with the places of the bag's rows, without padding.
+  template <class Take>
+  void of(std::size_t bag, const Take& take) const {
+    for (auto i = static_cast<std::size_t>(bounds[bag]);
+         i < static_cast<std::size_t>(bounds[bag + 1]); ++i) {
+      if (rows[i] != padding) take(i);
+    }
+  }
+};
+
+template <class View>
+Tensor sums_of_bags(const Tensor& table, const Bags& bags, const std::vector<float>& weights) {
+  const View numbers(table);
+  using Number = std::decay_t<decltype(numbers[0])>;
+  const auto width = static_cast<std::size_t>(table.shape[1]);
+  const RowsOfBags rows(table, bags);
+  require(weights.empty() || weights.size() == rows.rows.size());
+  std::vector<Number> results(rows.count() * width);
+  for (std::size_t bag = 0; bag < rows.count(); ++bag) {
+    Number* const sum = results.data() + bag * width;
+    Number taken = 0;
+    rows.of(bag, [&](std::size_t i) {
+      taken += 1;
+      for (std::size_t c = 0; c < width; ++c) {
+        const Number x = numbers[static_cast<std::size_t>(rows.rows[i]) * width + c];
+        sum[c] = weights.empty() ? sum[c] + x : std::fma(x, Number{weights[i]}, sum[c]);
+      }
+    });
+    for (std::size_t c = 0; bags.is_mean && taken > 0 && c < width; ++c) sum[c] /= taken;
+  }
+  return tensor_of_numbers(table.type, {static_cast<std::int64_t>(rows.count()), table.shape[1]},
+                           results);
+}
+
+template <class View>
+GreatestOfBags greatest_in(const Tensor& table, const Bags& bags) {
+  const View numbers(table);
+  using Number = std::decay_t<decltype(numbers[0])>;
+  const auto width = static_cast<std::size_t>(table.shape[1]);
+  const RowsOfBags rows(table, bags);
+  std::vector<Number> results(rows.count() * width);
+  Places found(results.size(), -1);
+  for (std::size_t bag = 0; bag < rows.count(); ++bag) {
+    bool is_first = true;
+    rows.of(bag, [&](std::size_t i) {
+      for (std::size_t c = 0; c < width; ++c) {
+        const Number x = numbers[static_cast<std::size_t>(rows.rows[i]) * width + c];
+        const std::size_t to = bag * width + c;
+        if (!is_first && !(x > results[to])) continue;
+        results[to] = x;
+        found[to] = rows.rows[i];
+      }
+      is_first = false;
+    });
+  }
+  const Dimensions shape = {static_cast<std::int64_t>(rows.count()), table.shape[1]};
+  return {tensor_of_numbers(table.type, shape, results),
+          tensor_of_integers(bags.indices.type, shape, found)};
+}
+
 }  // namespace
 
 Tensor embedding_bag(const Tensor& table, const Bags& bags) {
   require(table.rank() == 2 && table.shape[1] > 0);
-  const auto width = static_cast<std::size_t>(table.shape[1]);
-  const Places bounds = bounds_of(bags);
-  const Places indices = places_of(bags.indices, table.shape[0]);
-  const NumberView rows(table);
-  std::vector<float> weights;
-  if (bags.weights != nullptr) weights = numbers_of(*bags.weights);
-  require(weights.empty() || weights.size() == indices.size());
-  const std::size_t count = bounds.size() - 1;
-  std::vector<float> results(count * width);
-  for (std::size_t bag = 0; bag < count; ++bag) {
-    float* const sum = results.data() + bag * width;
-    float taken = 0;
-    for (auto i = static_cast<std::size_t>(bounds[bag]);
-         i < static_cast<std::size_t>(bounds[bag + 1]); ++i) {
-      if (indices[i] == bags.padding) continue;
-      taken += 1;
-      for (std::size_t c = 0; c < width; ++c) {
-        const float x = rows[static_cast<std::size_t>(indices[i]) * width + c];
-        sum[c] = weights.empty() ? sum[c] + x : std::fma(x, weights[i], sum[c]);
-      }
-    }
-    for (std::size_t c = 0; bags.is_mean && taken > 0 && c < width; ++c) sum[c] /= taken;
+  if (table.type == formats::fp64) {
+    if (bags.weights != nullptr) throw UnknownShape{"weights of FP64"};
+    return sums_of_bags<DoubleView>(table, bags, {});
   }
-  return tensor_of_numbers(table.type, {static_cast<std::int64_t>(count), table.shape[1]}, results);
+  return sums_of_bags<NumberView>(table, bags, numbers_or_none(bags.weights));
+}
+
+GreatestOfBags greatest_of_bags(const Tensor& table, const Bags& bags) {
+  require(table.rank() == 2 && table.shape[1] > 0);
+  return table.type == formats::fp64 ? greatest_in<DoubleView>(table, bags)
+                                     : greatest_in<NumberView>(table, bags);
 }
 
 Tensor bags_of_indices(const Bags& bags) {

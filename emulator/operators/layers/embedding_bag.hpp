@@ -4,7 +4,7 @@
 
 #include "emulator/operators/operator_tensor.hpp"
 
-// Sums and means of rows of a table, and their gradient.
+// Sums, means and greatest numbers of rows of a table, and the gradient of sums and means.
 namespace guardbit::emulator::operators {
 
 /// Which rows each bag takes.
@@ -23,6 +23,12 @@ struct Bags {
 
 /// [bags, width]. UnknownShape where places do not fit.
 Tensor embedding_bag(const Tensor& table, const Bags& bags);
+/// The greatest number of each column in each bag, 0 of a bag without rows, and the first row that
+/// has it, -1 without one; both [bags, width]. A NaN is the greatest where it comes first.
+struct GreatestOfBags {
+  Tensor numbers, rows;
+};
+GreatestOfBags greatest_of_bags(const Tensor& table, const Bags& bags);
 /// The bag of each index, [indices], and how many each bag has, [bags], as PyTorch keeps them.
 Tensor bags_of_indices(const Bags& bags);
 Tensor sizes_of_bags(const Bags& bags);

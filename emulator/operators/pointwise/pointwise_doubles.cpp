@@ -8,7 +8,7 @@
 #include <numbers>
 #include <vector>
 
-#include "emulator/functions/cuda/cuda_doubles.hpp"
+#include "emulator/functions/cuda/cuda_double_functions.hpp"
 #include "emulator/functions/rounded_instruction.hpp"
 #include "emulator/operators/broadcast.hpp"
 #include "formats/support/parallel.hpp"
@@ -17,6 +17,9 @@ namespace guardbit::emulator::operators {
 namespace {
 
 using P = const DoubleParameters&;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double pi = std::numbers::pi;
 
 /// A NaN as the GPU gives it; the host's units choose another operand's.
 template <class... Operands>
@@ -38,6 +41,16 @@ double fma(double x, double y, double z) {
 }
 double power(double x) { return of_unit(RoundedOperation::add, cuda_math::exp(x), x, x); }
 double logarithm(double x) { return of_unit(RoundedOperation::add, cuda_math::log(x), x, x); }
+double of_function(double (*function)(double), double x) {
+  return of_unit(RoundedOperation::add, function(x), x, x);
+}
+double length(double x, double y) {
+  return of_unit(RoundedOperation::add, cuda_math::hypot(x, y), x, y);
+}
+double tangent(double x) { return of_function(cuda_math::tanh, x); }
+double error(double x) { return of_function(cuda_math::erf, x); }
+double logarithm_of_next(double x) { return of_function(cuda_math::log1p, x); }
+double power_less_one(double x) { return of_function(cuda_math::expm1, x); }
 double truth(bool is_true) { return is_true ? 1 : 0; }
 
 /// Zeros of both signs: the positive one is the greater. A NaN wins.
@@ -52,6 +65,36 @@ double lesser(double x, double y) {
   if (std::isnan(y)) return y;
   if (x == y) return std::signbit(x) ? x : y;
   return x < y ? x : y;
+}
+
+double log_add(double x, double y, double (*exponential)(double), double (*sum)(double, double)) {
+  if (std::isinf(x) && x == y) return x;
+  return sum(greater(x, y), logarithm_of_next(of_function(exponential, -std::abs(sub(x, y)))));
+}
+
+/// tanh(log(1 + e^x))
+double inner_of_mish(double x) { return tangent(logarithm_of_next(power(x))); }
+
+constexpr double root_of_half = std::numbers::sqrt2 / 2;
+constexpr double root_of_two_over_pi = std::numbers::sqrt2 * (2 * std::numbers::inv_sqrtpi) * 0.5;
+double inner_of_gelu_tanh(double x) {
+  return mul(root_of_two_over_pi, fma(mul(x, mul(x, x)), 0.044715, x));
+}
+
+double gelu_backward(double dy, double x) {
+  constexpr double factor = (2 * std::numbers::inv_sqrtpi) * root_of_half * 0.5;
+  const double density = mul(power(mul(mul(-0.5, x), x)), factor);
+  return mul(dy, fma(add(1, error(mul(x, root_of_half))), 0.5, mul(x, density)));
+}
+double gelu_backward_tanh(double dy, double x) {
+  const double t = tangent(inner_of_gelu_tanh(x));
+  const double of_inner = mul(fma(mul(x, x), 3 * 0.044715, 1), root_of_two_over_pi);
+  const double right = mul(mul(mul(0.5, x), fma(-t, t, 1)), of_inner);
+  return mul(dy, fma(add(1, t), 0.5, right));
+}
+double mish_backward(double dy, double x) {
+  const double s = div(1, add(1, power(-x))), t = inner_of_mish(x);
+  return mul(dy, fma(mul(x, s), fma(-t, t, 1), t));
 }
 
 double lerp(double x, double y, double weight) {
@@ -73,153 +116,271 @@ double floor_quotient(double x, double y, double whole, double quotient) {
   return sub(whole, floor) > 0.5 ? floor + 1 : floor;
 }
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double pi = std::numbers::pi;
-
-constexpr std::array table = {
-    // One operand.
-    DoubleOperator{"abs", 1, "|x|", [](double x, double, double, P) { return std::abs(x); }},
-    DoubleOperator{"neg", 1, "-x", [](double x, double, double, P) { return -x; }},
-    DoubleOperator{"sign", 1, "1, 0 or -1",
-                   [](double x, double, double, P) { return truth(x > 0) - truth(x < 0); }},
-    DoubleOperator{"floor", 1, "the integer at or below x",
-                   [](double x, double, double, P) { return std::floor(x); }},
-    DoubleOperator{"ceil", 1, "the integer at or above x",
-                   [](double x, double, double, P) { return std::ceil(x); }},
-    DoubleOperator{"round", 1, "the nearest integer, ties to even",
-                   [](double x, double, double, P) { return std::nearbyint(x); }},
-    DoubleOperator{"trunc", 1, "x cut to an integer",
-                   [](double x, double, double, P) { return std::trunc(x); }},
-    DoubleOperator{"frac", 1, "x - trunc(x)",
-                   [](double x, double, double, P) { return sub(x, std::trunc(x)); }},
-    DoubleOperator{"sqrt", 1, "IEEE square root",
-                   [](double x, double, double, P) { return root(x); }},
-    DoubleOperator{"reciprocal", 1, "1 / x", [](double x, double, double, P) { return div(1, x); }},
-    DoubleOperator{"relu", 1, "the greater of x and 0; a NaN stays",
-                   [](double x, double, double, P) { return std::isnan(x) || x > 0 ? x : 0; }},
-    DoubleOperator{"deg2rad", 1, "x pi / 180, the factor rounded once",
-                   [](double x, double, double, P) { return mul(x, pi / 180); }},
-    DoubleOperator{"rad2deg", 1, "x 180 / pi, the factor rounded once",
-                   [](double x, double, double, P) { return mul(x, 180 / pi); }},
-    DoubleOperator{"pow_2", 1, "x x", [](double x, double, double, P) { return mul(x, x); }},
-    DoubleOperator{"pow_3", 1, "(x x) x",
-                   [](double x, double, double, P) { return mul(mul(x, x), x); }},
-    DoubleOperator{"pow_minus_2", 1, "1 / (x x)",
-                   [](double x, double, double, P) { return div(1, mul(x, x)); }},
-    DoubleOperator{"exp", 1, "exp(x)", [](double x, double, double, P) { return power(x); }},
-    DoubleOperator{"log", 1, "log(x)", [](double x, double, double, P) { return logarithm(x); }},
-    DoubleOperator{"sigmoid", 1, "1 / (1 + exp(-x))",
-                   [](double x, double, double, P) { return div(1, add(1, power(-x))); }},
-    DoubleOperator{"silu", 1, "x / (1 + exp(-x))",
-                   [](double x, double, double, P) { return div(x, add(1, power(-x))); }},
-    DoubleOperator{"div_by_number", 1, "x p, p is 1 / y rounded once",
-                   [](double x, double, double, P p) { return mul(x, p[0]); }},
-    DoubleOperator{"div_by_number_trunc", 1, "x p cut to an integer, p is 1 / y",
-                   [](double x, double, double, P p) { return std::trunc(mul(x, p[0])); }},
-    DoubleOperator{"div_by_number_floor", 1, "(x - fmod(x, q)) p, corrected, p is 1 / q",
-                   [](double x, double, double, P p) {
-                     const double y = p[1], inverse = p[0];
-                     return floor_quotient(x, y, mul(sub(x, std::fmod(x, y)), inverse),
-                                           mul(x, inverse));
-                   }},
-    DoubleOperator{"clamp", 1, "max(x, p), then min with q; a NaN stays",
-                   [](double x, double, double, P p) {
-                     return std::isnan(x) ? x : lesser(greater(x, p[0]), p[1]);
-                   }},
-    DoubleOperator{"threshold", 1, "x above p, else q",
-                   [](double x, double, double, P p) { return x <= p[0] ? p[1] : x; }},
-    DoubleOperator{"leaky_relu", 1, "x above 0, else x p",
-                   [](double x, double, double, P p) { return x > 0 ? x : mul(x, p[0]); }},
-    // Two.
-    DoubleOperator{"add", 2, "fma(y, p, x), p is alpha",
-                   [](double x, double y, double, P p) { return fma(y, p[0], x); }},
-    DoubleOperator{"sub", 2, "fma(y, -p, x), p is alpha",
-                   [](double x, double y, double, P p) { return fma(y, -p[0], x); }},
-    DoubleOperator{"mul", 2, "x y", [](double x, double y, double, P) { return mul(x, y); }},
-    DoubleOperator{"div", 2, "x / y", [](double x, double y, double, P) { return div(x, y); }},
-    DoubleOperator{"div_trunc", 2, "x / y cut to an integer",
-                   [](double x, double y, double, P) { return std::trunc(div(x, y)); }},
-    DoubleOperator{"div_floor", 2, "(x - fmod(x, y)) / y, corrected and rounded to an integer",
-                   [](double x, double y, double, P) {
-                     return floor_quotient(x, y, div(sub(x, std::fmod(x, y)), y), div(x, y));
-                   }},
-    DoubleOperator{"fmod", 2, "fmod(x, y)",
-                   [](double x, double y, double, P) { return std::fmod(x, y); }},
-    DoubleOperator{"remainder", 2, "fmod(x, y), y added where the signs differ",
-                   [](double x, double y, double, P) { return python_remainder(x, y); }},
-    DoubleOperator{"copysign", 2, "|x| with the sign of y",
-                   [](double x, double y, double, P) { return std::copysign(x, y); }},
-    DoubleOperator{"maximum", 2, "the greater; a NaN wins",
-                   [](double x, double y, double, P) { return greater(x, y); }},
-    DoubleOperator{"minimum", 2, "the lesser; a NaN wins",
-                   [](double x, double y, double, P) { return lesser(x, y); }},
-    DoubleOperator{"fmax", 2, "the greater; a NaN loses",
-                   [](double x, double y, double,
-                      P) { return std::isnan(x)   ? y
-                                  : std::isnan(y) ? x
-                                                  : greater(x, y); }},
-    DoubleOperator{"fmin", 2, "the lesser; a NaN loses",
-                   [](double x, double y, double,
-                      P) { return std::isnan(x)   ? y
-                                  : std::isnan(y) ? x
-                                                  : lesser(x, y); }},
-    DoubleOperator{"heaviside", 2, "y where x is 0, else 1 above it and 0 below",
-                   [](double x, double y, double, P) { return x == 0 ? y : truth(x > 0); }},
-    DoubleOperator{"lerp_by_number", 2, "as lerp, z is p",
-                   [](double x, double y, double, P p) { return lerp(x, y, p[0]); }},
-    DoubleOperator{"masked_fill", 2, "p where y is true, else x",
-                   [](double x, double y, double, P p) { return y == 0 ? x : p[0]; }},
-    DoubleOperator{"sigmoid_backward", 2, "(x (1 - y)) y",
-                   [](double x, double y, double, P) { return mul(mul(x, sub(1, y)), y); }},
-    DoubleOperator{"threshold_backward", 2, "x where y is above p, else 0",
-                   [](double x, double y, double, P p) { return y <= p[0] ? 0 : x; }},
-    DoubleOperator{"leaky_relu_backward", 2, "x where y is above 0, else x p",
-                   [](double x, double y, double, P p) { return y > 0 ? x : mul(x, p[0]); }},
-    DoubleOperator{"hardtanh_backward", 2, "x where y is between p and q, else 0",
-                   [](double x, double y, double, P p) { return y <= p[0] || y >= p[1] ? 0 : x; }},
-    // Three.
-    DoubleOperator{"lerp", 3, "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",
-                   [](double x, double y, double z, P) { return lerp(x, y, z); }},
-    DoubleOperator{"addcmul", 3, "fma(p, y z, x); p = 1: fma(y, z, x)",
-                   [](double x, double y, double z, P p) {
-                     return p[0] == 1 ? fma(y, z, x) : fma(p[0], mul(y, z), x);
-                   }},
-    DoubleOperator{"addcdiv", 3, "fma(p, y / z, x)",
-                   [](double x, double y, double z, P p) { return fma(p[0], div(y, z), x); }},
-    DoubleOperator{"clamp_by_tensors", 3, "max(x, y), then min with z; a NaN stays",
-                   [](double x, double y, double z, P) { return lesser(greater(x, y), z); }},
-    DoubleOperator{"where", 3, "y where x is true, else z",
-                   [](double x, double y, double z, P) { return x == 0 ? z : y; }},
-    // Comparisons.
-    DoubleOperator{"isnan", 1, "is x a NaN?",
-                   [](double x, double, double, P) { return truth(std::isnan(x)); }, true},
-    DoubleOperator{"isinf", 1, "is x infinite?",
-                   [](double x, double, double, P) { return truth(std::abs(x) == infinity); },
-                   true},
-    DoubleOperator{"isfinite", 1, "is x finite?",
-                   [](double x, double, double, P) { return truth(std::isfinite(x)); }, true},
-    DoubleOperator{"signbit", 1, "the sign of x",
-                   [](double x, double, double, P) { return truth(std::signbit(x)); }, true},
-    DoubleOperator{"logical_not", 1, "x = 0",
-                   [](double x, double, double, P) { return truth(x == 0); }, true},
-    DoubleOperator{"eq", 2, "x = y", [](double x, double y, double, P) { return truth(x == y); },
-                   true},
-    DoubleOperator{"ne", 2, "x /= y", [](double x, double y, double, P) { return truth(x != y); },
-                   true},
-    DoubleOperator{"lt", 2, "x < y", [](double x, double y, double, P) { return truth(x < y); },
-                   true},
-    DoubleOperator{"le", 2, "x <= y", [](double x, double y, double, P) { return truth(x <= y); },
-                   true},
-    DoubleOperator{"gt", 2, "x > y", [](double x, double y, double, P) { return truth(x > y); },
-                   true},
-    DoubleOperator{"ge", 2, "x >= y", [](double x, double y, double, P) { return truth(x >= y); },
-                   true},
-    DoubleOperator{"logical_and", 2, "x and y",
-                   [](double x, double y, double, P) { return truth(x != 0 && y != 0); }, true},
-    DoubleOperator{"logical_or", 2, "x or y",
-                   [](double x, double y, double, P) { return truth(x != 0 || y != 0); }, true},
-    DoubleOperator{"logical_xor", 2, "either x or y",
-                   [](double x, double y, double, P) { return truth((x != 0) != (y != 0)); }, true},
+constexpr std::array table =
+    {
+        // One operand.
+        DoubleOperator{"abs", 1, "|x|", [](double x, double, double, P) { return std::abs(x); }},
+        DoubleOperator{"neg", 1, "-x", [](double x, double, double, P) { return -x; }},
+        DoubleOperator{"sign", 1, "1, 0 or -1",
+                       [](double x, double, double, P) { return truth(x > 0) - truth(x < 0); }},
+        DoubleOperator{"floor", 1, "the integer at or below x",
+                       [](double x, double, double, P) { return std::floor(x); }},
+        DoubleOperator{"ceil", 1, "the integer at or above x",
+                       [](double x, double, double, P) { return std::ceil(x); }},
+        DoubleOperator{"round", 1, "the nearest integer, ties to even",
+                       [](double x, double, double, P) { return std::nearbyint(x); }},
+        DoubleOperator{"trunc", 1, "x cut to an integer",
+                       [](double x, double, double, P) { return std::trunc(x); }},
+        DoubleOperator{"frac", 1, "x - trunc(x)",
+                       [](double x, double, double, P) { return sub(x, std::trunc(x)); }},
+        DoubleOperator{"sqrt", 1, "IEEE square root",
+                       [](double x, double, double, P) { return root(x); }},
+        DoubleOperator{"reciprocal", 1, "1 / x",
+                       [](double x, double, double, P) { return div(1, x); }},
+        DoubleOperator{"relu", 1, "the greater of x and 0; a NaN stays",
+                       [](double x, double, double, P) { return std::isnan(x) || x > 0 ? x : 0; }},
+        DoubleOperator{"deg2rad", 1, "x pi / 180, the factor rounded once",
+                       [](double x, double, double, P) { return mul(x, pi / 180); }},
+        DoubleOperator{"rad2deg", 1, "x 180 / pi, the factor rounded once",
+                       [](double x, double, double, P) { return mul(x, 180 / pi); }},
+        DoubleOperator{"pow_2", 1, "x x", [](double x, double, double, P) { return mul(x, x); }},
+        DoubleOperator{"pow_3", 1, "(x x) x",
+                       [](double x, double, double, P) { return mul(mul(x, x), x); }},
+        DoubleOperator{"pow_minus_2", 1, "1 / (x x)",
+                       [](double x, double, double, P) { return div(1, mul(x, x)); }},
+        DoubleOperator{"exp", 1, "exp(x)", [](double x, double, double, P) { return power(x); }},
+        DoubleOperator{"log", 1, "log(x)",
+                       [](double x, double, double, P) { return logarithm(x); }},
+        DoubleOperator{"sigmoid", 1, "1 / (1 + exp(-x))",
+                       [](double x, double, double, P) { return div(1, add(1, power(-x))); }},
+        DoubleOperator{"silu", 1, "x / (1 + exp(-x))",
+                       [](double x, double, double, P) { return div(x, add(1, power(-x))); }},
+        DoubleOperator{"exp2", 1, "exp2(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::exp2, x); }},
+        DoubleOperator{"expm1", 1,
+                       "expm1(x)", [](double x, double, double, P) { return power_less_one(x); }},
+        DoubleOperator{
+            "log1p", 1, "log1p(x)",
+            [](double x, double, double, P) { return logarithm_of_next(x); }},
+        DoubleOperator{
+            "rsqrt", 1, "rsqrt(x)",
+            [](double x, double, double, P) { return of_function(cuda_math::rsqrt, x); }},
+        DoubleOperator{"tanh", 1, "tanh(x)",
+                       [](double x, double, double, P) { return tangent(x); }},
+        DoubleOperator{"sinh", 1, "sinh(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::sinh, x); }},
+        DoubleOperator{"cosh", 1, "cosh(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::cosh, x); }},
+        DoubleOperator{
+            "acosh", 1, "acosh(x)",
+            [](double x, double, double, P) { return of_function(cuda_math::acosh, x); }},
+        DoubleOperator{"acos", 1, "acos(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::acos, x); }},
+        DoubleOperator{"atan", 1, "atan(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::atan, x); }},
+        DoubleOperator{"erf", 1, "erf(x)", [](double x, double, double, P) { return error(x); }},
+        DoubleOperator{"angle", 1, "pi below 0, else 0; a NaN stays",
+                       [](double x, double, double, P) {
+                         return std::isnan(x) ? x : x < 0 ? pi : 0;
+                       }},
+        DoubleOperator{"nan_to_num", 1, "p for a NaN, q and r for the infinities, else x",
+                       [](double x, double, double, P p) {
+                         if (std::isnan(x)) return p[0];
+                         return x == infinity ? p[1] : x == -infinity ? p[2] : x;
+                       }},
+        DoubleOperator{
+            "round_decimals", 1, "the nearest integer to x p, divided by p",
+            [](double x, double, double, P p) { return div(std::nearbyint(mul(x, p[0])), p[0]); }},
+        DoubleOperator{"gelu", 1, "(x 0.5) (1 + erf(x sqrt(0.5)))",
+                       [](double x, double, double, P) {
+                         return mul(mul(x, 0.5), add(1, error(mul(x, root_of_half))));
+                       }},
+        DoubleOperator{"gelu_tanh", 1, "(0.5 x) (1 + tanh(sqrt(2 / pi) fma(x (x x), 0.044715, x)))",
+                       [](double x, double, double, P) {
+                         return mul(mul(0.5, x), add(1, tangent(inner_of_gelu_tanh(x))));
+                       }},
+        DoubleOperator{"softplus", 1, "x p > q: x, else log1p(exp(x p)) / p",
+                       [](double x, double, double, P p) {
+                         const double scaled = mul(x, p[0]);
+                         return scaled > p[1] ? x : div(logarithm_of_next(power(scaled)), p[0]);
+                       }},
+        DoubleOperator{"mish", 1, "x tanh(log1p(exp(x)))",
+                       [](double x, double, double, P) { return mul(x, inner_of_mish(x)); }},
+        DoubleOperator{"elu", 1, "x > 0: x q, else expm1(x r) p",
+                       [](double x, double, double, P p) {
+                         return x > 0 ? mul(x, p[1]) : mul(power_less_one(mul(x, p[2])), p[0]);
+                       }},
+        DoubleOperator{
+            "hardshrink", 1, "-p <= x <= p: 0, else x",
+            [](double x, double, double, P p) { return x >= -p[0] && x <= p[0] ? 0 : x; }},
+        DoubleOperator{"softshrink", 1, "x > p: x - p; x < -p: x + p; else 0",
+                       [](double x, double, double, P p) {
+                         if (std::isnan(x)) return x;
+                         return x > p[0] ? sub(x, p[0]) : x < -p[0] ? add(x, p[0]) : 0;
+                       }},
+        DoubleOperator{"div_by_number", 1, "x p, p is 1 / y rounded once",
+                       [](double x, double, double, P p) { return mul(x, p[0]); }},
+        DoubleOperator{"div_by_number_trunc", 1, "x p cut to an integer, p is 1 / y",
+                       [](double x, double, double, P p) { return std::trunc(mul(x, p[0])); }},
+        DoubleOperator{"div_by_number_floor", 1, "(x - fmod(x, q)) p, corrected, p is 1 / q",
+                       [](double x, double, double, P p) {
+                         const double y = p[1], inverse = p[0];
+                         return floor_quotient(x, y, mul(sub(x, std::fmod(x, y)), inverse),
+                                               mul(x, inverse));
+                       }},
+        DoubleOperator{"clamp", 1, "max(x, p), then min with q; a NaN stays",
+                       [](double x, double, double, P p) {
+                         return std::isnan(x) ? x : lesser(greater(x, p[0]), p[1]);
+                       }},
+        DoubleOperator{"threshold", 1, "x above p, else q",
+                       [](double x, double, double, P p) { return x <= p[0] ? p[1] : x; }},
+        DoubleOperator{"leaky_relu", 1, "x above 0, else x p",
+                       [](double x, double, double, P p) { return x > 0 ? x : mul(x, p[0]); }},
+        // Two.
+        DoubleOperator{"add", 2, "fma(y, p, x), p is alpha",
+                       [](double x, double y, double, P p) { return fma(y, p[0], x); }},
+        DoubleOperator{"sub", 2, "fma(y, -p, x), p is alpha",
+                       [](double x, double y, double, P p) { return fma(y, -p[0], x); }},
+        DoubleOperator{"mul", 2, "x y", [](double x, double y, double, P) { return mul(x, y); }},
+        DoubleOperator{"div", 2, "x / y", [](double x, double y, double, P) { return div(x, y); }},
+        DoubleOperator{"div_trunc", 2, "x / y cut to an integer",
+                       [](double x, double y, double, P) { return std::trunc(div(x, y)); }},
+        DoubleOperator{"div_floor", 2, "(x - fmod(x, y)) / y, corrected and rounded to an integer",
+                       [](double x, double y, double, P) {
+                         return floor_quotient(x, y, div(sub(x, std::fmod(x, y)), y), div(x, y));
+                       }},
+        DoubleOperator{"fmod", 2, "fmod(x, y)",
+                       [](double x, double y, double, P) { return std::fmod(x, y); }},
+        DoubleOperator{"remainder", 2, "fmod(x, y), y added where the signs differ",
+                       [](double x, double y, double, P) { return python_remainder(x, y); }},
+        DoubleOperator{"copysign", 2, "|x| with the sign of y",
+                       [](double x, double y, double, P) { return std::copysign(x, y); }},
+        DoubleOperator{"maximum", 2, "the greater; a NaN wins",
+                       [](double x, double y, double, P) { return greater(x, y); }},
+        DoubleOperator{"minimum", 2, "the lesser; a NaN wins",
+                       [](double x, double y, double, P) { return lesser(x, y); }},
+        DoubleOperator{"fmax", 2, "the greater; a NaN loses",
+                       [](double x, double y, double,
+                          P) { return std::isnan(x)   ? y
+                                      : std::isnan(y) ? x
+                                                      : greater(x, y); }},
+        DoubleOperator{"fmin", 2, "the lesser; a NaN loses",
+                       [](double x, double y, double,
+                          P) { return std::isnan(x)   ? y
+                                      : std::isnan(y) ? x
+                                                      : lesser(x, y); }},
+        DoubleOperator{"heaviside", 2, "y where x is 0, else 1 above it and 0 below",
+                       [](double x, double y, double, P) { return x == 0 ? y : truth(x > 0); }},
+        DoubleOperator{
+            "pow",
+            2, "pow(x, y)",
+            [](double x, double y, double,
+               P) { return of_unit(RoundedOperation::add, cuda_math::pow(x, y), x, y); }},
+        DoubleOperator{"hypot", 2,
+                       "hypot(x, y)", [](double x, double y, double, P) { return length(x, y); }},
+        DoubleOperator{
+            "logaddexp", 2, "max(x, y) + log1p(exp(-|x - y|))",
+            [](double x, double y, double, P) { return log_add(x, y, cuda_math::exp, add); }},
+        DoubleOperator{"logaddexp2", 2, "fma(log1p(exp2(-|x - y|)), 1 / ln(2), max(x, y))",
+                       [](double x, double y, double, P) {
+                         return log_add(x, y, cuda_math::exp2, [](double most, double logarithm) {
+                           return fma(logarithm, 1 / std::numbers::ln2, most);
+                         });
+                       }},
+        DoubleOperator{"xlogy", 2, "0 where x is 0, else x log(y)",
+                       [](double x, double y, double, P) {
+                         if (std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+                         return x == 0 ? 0 : mul(x, logarithm(y));
+                       }},
+        DoubleOperator{"special_xlog1py", 2, "0 where x is 0, else x log1p(y)",
+                       [](double x, double y, double, P) {
+                         if (std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+                         return x == 0 ? 0 : mul(x, logarithm_of_next(y));
+                       }},
+        DoubleOperator{"tanh_backward", 2, "x fma(-y, y, 1)",
+                       [](double x, double y, double, P) { return mul(x, fma(-y, y, 1)); }},
+        DoubleOperator{"gelu_backward", 2,
+                       "x fma(1 + erf(y sqrt(0.5)), 0.5, y exp((-0.5 y) y) / sqrt(2 pi))",
+                       [](double x, double y, double, P) { return gelu_backward(x, y); }},
+        DoubleOperator{
+            "gelu_backward_tanh", 2,
+            "t = tanh(...); x fma(1 + t, 0.5, ((0.5 y) fma(-t, t, 1)) (fma(y y, 0.134145, "
+            "1) sqrt(2 / pi)))",
+            [](double x, double y, double, P) { return gelu_backward_tanh(x, y); }},
+        DoubleOperator{
+            "mish_backward", 2,
+            "s = 1 / (1 + exp(-y)), t = tanh(log1p(exp(y))); x fma(y s, fma(-t, t, 1), t)",
+            [](double x, double y, double, P) { return mish_backward(x, y); }},
+        DoubleOperator{"softplus_backward", 2, "z = exp(y p); y p > q: x, else (x z) / (z + 1)",
+                       [](double x, double y, double, P p) {
+                         const double scaled = mul(y, p[0]), z = power(scaled);
+                         return scaled > p[1] ? x : div(mul(x, z), add(z, 1));
+                       }},
+        DoubleOperator{"elu_backward", 2, "y <= 0: ((x r) p) exp(y r), else x q",
+                       [](double x, double y, double, P p) {
+                         return y <= 0 ? mul(mul(mul(x, p[2]), p[0]), power(mul(y, p[2])))
+                                       : mul(x, p[1]);
+                       }},
+        DoubleOperator{
+            "hardshrink_backward", 2, "-p <= y <= p: 0, else x",
+            [](double x, double y, double, P p) { return y >= -p[0] && y <= p[0] ? 0 : x; }},
+        DoubleOperator{"lerp_by_number", 2, "as lerp, z is p",
+                       [](double x, double y, double, P p) { return lerp(x, y, p[0]); }},
+        DoubleOperator{"masked_fill", 2, "p where y is true, else x",
+                       [](double x, double y, double, P p) { return y == 0 ? x : p[0]; }},
+        DoubleOperator{"sigmoid_backward", 2, "(x (1 - y)) y",
+                       [](double x, double y, double, P) { return mul(mul(x, sub(1, y)), y); }},
+        DoubleOperator{"threshold_backward", 2, "x where y is above p, else 0",
+                       [](double x, double y, double, P p) { return y <= p[0] ? 0 : x; }},
+        DoubleOperator{"leaky_relu_backward", 2, "x where y is above 0, else x p",
+                       [](double x, double y, double, P p) { return y > 0 ? x : mul(x, p[0]); }},
+        DoubleOperator{
+            "hardtanh_backward", 2, "x where y is between p and q, else 0",
+            [](double x, double y, double, P p) { return y <= p[0] || y >= p[1] ? 0 : x; }},
+        // Three.
+        DoubleOperator{"lerp", 3, "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",
+                       [](double x, double y, double z, P) { return lerp(x, y, z); }},
+        DoubleOperator{"addcmul", 3, "fma(p, y z, x); p = 1: fma(y, z, x)",
+                       [](double x, double y, double z, P p) {
+                         return p[0] == 1 ? fma(y, z, x) : fma(p[0], mul(y, z), x);
+                       }},
+        DoubleOperator{"addcdiv", 3, "fma(p, y / z, x)",
+                       [](double x, double y, double z, P p) { return fma(p[0], div(y, z), x); }},
+        DoubleOperator{"clamp_by_tensors", 3, "max(x, y), then min with z; a NaN stays",
+                       [](double x, double y, double z, P) { return lesser(greater(x, y), z); }},
+        DoubleOperator{"where", 3, "y where x is true, else z",
+                       [](double x, double y, double z, P) { return x == 0 ? z : y; }},
+        // Comparisons.
+        DoubleOperator{"isnan", 1, "is x a NaN?",
+                       [](double x, double, double, P) { return truth(std::isnan(x)); }, true},
+        DoubleOperator{"isinf", 1, "is x infinite?",
+                       [](double x, double, double, P) { return truth(std::abs(x) == infinity); },
+                       true},
+        DoubleOperator{"isfinite", 1, "is x finite?",
+                       [](double x, double, double, P) { return truth(std::isfinite(x)); }, true},
+        DoubleOperator{"signbit", 1, "the sign of x",
+                       [](double x, double, double, P) { return truth(std::signbit(x)); }, true},
+        DoubleOperator{"logical_not", 1, "x = 0",
+                       [](double x, double, double, P) { return truth(x == 0); }, true},
+        DoubleOperator{"eq", 2, "x = y",
+                       [](double x, double y, double, P) { return truth(x == y); }, true},
+        DoubleOperator{"ne", 2, "x /= y",
+                       [](double x, double y, double, P) { return truth(x != y); }, true},
+        DoubleOperator{"lt", 2, "x < y", [](double x, double y, double, P) { return truth(x < y); },
+                       true},
+        DoubleOperator{"le", 2, "x <= y",
+                       [](double x, double y, double, P) { return truth(x <= y); }, true},
+        DoubleOperator{"gt", 2, "x > y", [](double x, double y, double, P) { return truth(x > y); },
+                       true},
+        DoubleOperator{"ge", 2, "x >= y",
+                       [](double x, double y, double, P) { return truth(x >= y); }, true},
+        DoubleOperator{"logical_and", 2, "x and y",
+                       [](double x, double y, double, P) { return truth(x != 0 && y != 0); }, true},
+        DoubleOperator{"logical_or", 2, "x or y",
+                       [](double x, double y, double, P) { return truth(x != 0 || y != 0); }, true},
+        DoubleOperator{"logical_xor", 2, "either x or y",
+                       [](double x, double y, double, P) { return truth((x != 0) != (y != 0)); },
+                       true},
 };
 
 }  // namespace

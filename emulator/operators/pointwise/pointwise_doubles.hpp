@@ -7,8 +7,9 @@
 
 #include "emulator/operators/operator_tensor.hpp"
 
-// Pointwise operators in FP64: those that are made of the unit's sums, products, quotients, roots
-// of choices, of exp and of log. CUDA's other functions of FP64 have no model here.
+// Pointwise operators in FP64: those that are made of the unit's sums, products, quotients, roots,
+// of choices, and of the functions of cuda_doubles.hpp and cuda_double_functions.hpp. CUDA's other
+// functions of FP64 have no model here.
 namespace guardbit::emulator::operators {
 
 /// Numbers that a call gives besides tensors.

@@ -100,6 +100,8 @@ const std::array table = {
                 if (x == infinity) return p.numbers[1];
                 return x == -infinity ? Number(p.numbers[2]) : x;
               }),
+    pointwise("round_decimals", "the nearest integer to x p, divided by p",
+              [](Number x, P p) { return rint(x * p.numbers[0]) / p.numbers[0]; }),
     pointwise("deg2rad", "x pi / 180, the factor rounded once",
               [](Number x, P) { return x * 0x1.1df46ap-6F; }),
     pointwise("rad2deg", "x 180 / pi, the factor rounded once",
