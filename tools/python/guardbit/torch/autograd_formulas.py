@@ -37,7 +37,7 @@ class Product(torch.autograd.Function):
         x, result = context.saved_tensors
         dim, keeps = context.dim, context.keeps
         if context.has_zeros:
-            return torch.zeros_like(x), None, None, None
+            return torch.zeros_like(x, memory_format=torch.contiguous_format), None, None, None
         if dim is not None and not keeps:
             gradient, result = gradient.unsqueeze(dim), result.unsqueeze(dim)
         return gradient * (result / x), None, None, None

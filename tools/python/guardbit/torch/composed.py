@@ -7,12 +7,14 @@ from typing import Any
 import torch
 
 from .gpu_tensor import GpuTensor
+from .ranges import on_gpu
 from .session import Session, argument_of, doubt_of, elements_of, tensor_of
 from .tensor_iterator import like
 
 aten = torch.ops.aten
 LEAST_NORMAL = 2.0**-126
 LEAST_DENOMINATOR = 1e-12
+MOST_COUNTED = 2**24
 
 
 def celu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -133,17 +135,26 @@ def by_power(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 def index_add(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Where no place is written to twice each sum is one addition."""
-    target, _, index, source = args[:4]
+    """Where no place is written to twice each sum is one addition; a factor's product is stored first."""
+    target, dim, index, source = args[:4]
     places = elements_of(index).reshape(-1)
+    alpha = argument_of(func, args, kwargs, "alpha")
     reason = None
-    if argument_of(func, args, kwargs, "alpha") not in (None, 1):
-        reason = "a factor"
-    elif places.numel() and int(torch.bincount(places.long()).max()) > 1:
+    if places.numel() and int(torch.bincount(places.long()).max()) > 1:
         reason = "atomics add in no fixed order"
     elif any(has_subnormals(elements_of(x)) for x in (target, source)):
         reason = "atomics with subnormal numbers"
-    return session.without_model(func, args, kwargs, reason) if reason else session.moved(func, args, kwargs)
+    if reason:
+        return session.without_model(func, args, kwargs, reason)
+    if alpha in (None, 1):
+        return session.moved(func, args, kwargs)
+    if not source.is_floating_point():
+        return session.without_model(func, args, kwargs, "a factor of integers")
+    factor = on_gpu(session, torch.tensor(alpha, dtype=source.dtype).expand(source.shape).contiguous())
+    product = session.computed(aten.mul.Tensor, (source, factor), {})
+    if has_subnormals(elements_of(product)):
+        return session.without_model(func, args, kwargs, "atomics with subnormal numbers")
+    return session.moved(func, (target, dim, index, product), {})
 
 
 def has_subnormals(x: Any) -> bool:
@@ -151,10 +162,26 @@ def has_subnormals(x: Any) -> bool:
 
 
 def scatter_reduce(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The greatest and the least do not depend on the order."""
-    if argument_of(func, args, kwargs, "reduce") not in ("amax", "amin") or any(elements_of(x).isnan().any() for x in (args[0], args[3])):
-        return session.without_model(func, args, kwargs, "atomics add in no fixed order")
-    return session.moved(func, args, kwargs)
+    """The greatest and the least do not depend on the order; with every place once no result does."""
+    target, dim, index, source = args[:4]
+    reduction = argument_of(func, args, kwargs, "reduce")
+    is_extreme = reduction in ("amax", "amin")
+    reason = None
+    if is_extreme and any(elements_of(x).isnan().any() for x in (target, source)):
+        reason = "the greatest of NaNs"
+    elif not is_extreme and has_twice(elements_of(index), dim):
+        reason = "atomics add in no fixed order"
+    elif reduction in ("sum", "mean") and any(has_subnormals(elements_of(x)) for x in (target, source)):
+        reason = "atomics with subnormal numbers"
+    return session.without_model(func, args, kwargs, reason) if reason else session.moved(func, args, kwargs)
+
+
+def has_twice(index: Any, dim: int) -> bool:
+    """Is there an index twice in a line along the dimension?"""
+    if index.dim() == 0 or index.shape[dim] < 2:
+        return False
+    ordered = index.sort(dim).values
+    return bool((ordered.diff(dim=dim) == 0).any())
 
 
 def log_sigmoid(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,12 +197,25 @@ def log_sigmoid(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict
 
 
 def histogram(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """histc: of whole numbers with a bin for each, no rounding decides."""
+    """histc: each number's bin is computed in its type; numbers are counted exactly."""
     bins, low, high = (argument_of(func, args, kwargs, name) for name in ("bins", "min", "max"))
-    x = elements_of(args[0])
-    if None in (bins, low, high) or bins != high - low + 1 or (x.is_floating_point() and bool((x != x.round()).any())):
-        return session.without_model(func, args, kwargs, "bins with more than one whole number")
-    return session.given(func, args, kwargs, torch.histc(x.float(), bins, low, high).to(x.dtype), doubt_of(args, kwargs))
+    bins, low, high = 100 if bins is None else bins, low or 0, high or 0
+    x = elements_of(args[0]).reshape(-1)
+    if x.dtype not in (torch.float32, torch.float64):
+        is_whole = low != high and bins == high - low + 1 and not (x.is_floating_point() and bool((x != x.round()).any()))
+        if not is_whole:
+            return session.without_model(func, args, kwargs, "bins with more than one whole number")
+        return session.given(func, args, kwargs, torch.histc(x.float(), bins, low, high).to(x.dtype), doubt_of(args, kwargs))
+    least, greatest = (torch.tensor(bound, dtype=x.dtype) for bound in (low, high))
+    if low == high and x.numel():
+        least, greatest = x.min(), x.max()
+    if least == greatest:
+        least, greatest = least - 1, greatest + 1
+    if not bool((greatest - least).isfinite()) or x.numel() > MOST_COUNTED:
+        return session.without_model(func, args, kwargs, "bounds that are not finite, or so many numbers")
+    x = x[(x >= least) & (x <= greatest)]
+    places = ((x - least) * torch.tensor(bins, dtype=x.dtype) / (greatest - least)).to(torch.int64).clamp(max=bins - 1)
+    return session.given(func, args, kwargs, torch.bincount(places, minlength=bins).to(x.dtype), doubt_of(args, kwargs))
 
 
 def running_sum(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -210,7 +250,28 @@ def flattened_weights(session: Session, func: Any, args: tuple[Any, ...], kwargs
     return session.wrapped(flat, doubt_of(args, kwargs))
 
 
+def fraction_and_exponent(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """frexp: exact; the CPU has none of BF16."""
+    x = args[0]
+    if x.dtype != torch.bfloat16:
+        return session.moved(func, args, kwargs)
+    fraction, exponent = torch.frexp(elements_of(x).float())
+    return session.given(func, args, kwargs, (fraction.to(x.dtype), exponent), doubt_of(args, kwargs))
+
+
+def noisy_relu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """rrelu_with_noise: in inference leaky_relu between both slopes."""
+    x, lower, upper, training = (argument_of(func, args, kwargs, name) for name in ("self", "lower", "upper", "training"))
+    if training:
+        return session.modelled(func, args, kwargs)
+    slope = ((1 / 8 if lower is None else lower) + (1 / 3 if upper is None else upper)) / 2
+    if func._schema.name.endswith("_"):
+        return session.computed(aten.leaky_relu_.default, (x, slope), {})
+    return session.wrapped(session.computed(aten.leaky_relu.default, (x, slope), {}).elements.contiguous(), doubt_of(args, kwargs))
+
+
 Session.specials.update({
+    "frexp": fraction_and_exponent, "rrelu_with_noise": noisy_relu, "rrelu_with_noise_": noisy_relu,
     "_cudnn_rnn_flatten_weight": flattened_weights,
     "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,
     "binary_cross_entropy_backward": cross_entropy_backward, "index_add": index_add, "index_add_": index_add, "scatter_reduce": scatter_reduce,

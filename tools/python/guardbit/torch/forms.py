@@ -122,6 +122,10 @@ def form_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if func is torch.ops.aten._weight_norm_interface.default and form is not None:
         # The GPU keeps the norms in FP32.
         form = (form[0], form[1].float())
+    if func is torch.ops.aten.linalg_vector_norm.default and form is not None:
+        # Meta tensors keep reduced dimensions of one element; the GPU drops them, as sums do.
+        like_sum = torch.ops.aten.sum.dim_IntList(_meta_of(args[0]), args[2] if len(args) > 2 else None, bool(args[3]) if len(args) > 3 else False)
+        form = form if form.shape == like_sum.shape else torch.empty(like_sum.shape, dtype=form.dtype, device=_META)
     first = {torch.ops.aten.convolution.default: 0, torch.ops.aten.convolution_backward.default: 1}.get(func)
     if first is not None and any(_lies_together(x) for x in args[first:first + 2] if x.dim() == 4):
         # cuDNN's results lie as its operands do; meta tensors say so of the CPU's.

@@ -40,19 +40,26 @@ def arange(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def linspace(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """From both ends to the middle."""
+    """From both ends to the middle; in 16 bits each step is stored."""
     begin, end, count = (argument_of(func, args, kwargs, name) for name in ("start", "end", "steps"))
     form = func(*args, **{**kwargs, "device": torch.device("meta")})
-    if form.dtype != torch.float32 or count > MOST_EXACT or isinstance(begin, torch.Tensor) or isinstance(end, torch.Tensor):
-        return session.without_model(func, args, kwargs, "other than FP32 between two numbers")
+    if not form.is_floating_point() or count > MOST_EXACT or isinstance(begin, torch.Tensor) or isinstance(end, torch.Tensor):
+        return session.without_model(func, args, kwargs, "other than floating-point numbers between two numbers")
     if count < 2:
         return session.moved(func, args, kwargs)
-    first, last = (torch.tensor(x, dtype=torch.float32) for x in (begin, end))
-    step = float((last - first) / torch.tensor(count - 1, dtype=torch.float32))
-    places, middle = torch.arange(count).float(), count // 2
-    lower = steps_from(session, float(first), step, places[:middle])
-    upper = steps_from(session, float(last), -step, count - 1 - places[middle:])
-    return session.computed(aten.cat.default, ([lower, upper],), {})
+    first, last = (torch.tensor(x, dtype=form.dtype) for x in (begin, end))
+    step = (last - first) / torch.tensor(count - 1, dtype=form.dtype)
+    places, middle = torch.arange(count), count // 2
+    halves = [(first, step, places[:middle]), (last, -step, count - 1 - places[middle:])]
+    return session.computed(aten.cat.default, ([steps_between(session, *half) for half in halves],), {})
+
+
+def steps_between(session: Session, start: Any, step: Any, places: Any) -> Any:
+    """start + step place in the type of both."""
+    numbers = [on_gpu(session, x.to(start.dtype)) for x in (start.expand(places.shape), step.expand(places.shape), places)]
+    if start.dtype in (torch.float32, torch.float64):
+        return session.computed(aten.addcmul.default, tuple(numbers), {})
+    return session.computed(aten.add.Tensor, (numbers[0], session.computed(aten.mul.Tensor, (numbers[1], numbers[2]), {})), {})
 
 
 def window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

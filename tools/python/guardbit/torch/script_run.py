@@ -13,7 +13,7 @@ import torch
 
 from .. import Error
 from .._core import version
-from . import autograd_formulas, composed, copies, cuda, encoder_layers, fused_attention, generators, gradients, ranges
+from . import autograd_formulas, composed, copies, cuda, encoder_layers, fused_attention, generators, geometry, gradients, ranges
 from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
 from .gpu_tensor import GpuTensor
 from .recording.against import Against, Differs

@@ -23,7 +23,7 @@ from .unmodelled import Unmodelled
 # Operators that neither compute nor draw, beside views: PyTorch does them on the CPU's copies of the elements.
 MOVING = frozenset("""
 _reshape_alias _reshape_copy _unsafe_view alias_copy arange as_strided_ as_strided_scatter cat clone constant_pad_nd detach_ diag_embed
-diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_ flip full full_like gather
+diagonal_copy diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_ flip full full_like gather
 index index_copy index_copy_ index_fill index_fill_ index_select is_pinned is_same_size lift lift_fresh lift_fresh_copy masked_scatter
 masked_scatter_ masked_select narrow_copy new_empty new_empty_strided new_full new_ones new_zeros nonzero one_hot ones ones_like permute_copy
 repeat repeat_interleave resize_ roll rot90 scalar_tensor scatter scatter_ select_backward select_scatter slice_backward slice_scatter
