@@ -62,6 +62,8 @@ struct Fp64Pairs {
   static constexpr bool any_exponents = true, composes = true;
   /// Registers hold the accumulators of half a tile.
   static constexpr bool halves_apart = Isa::bytes < 64;
+  /// Are addends cut to FP32 where a block begins? Their exponents are known sooner then.
+  static constexpr bool cuts_addends = halves_apart;
   /// Products between the halves of a tile elsewhere.
   template <int BlockK>
   static constexpr int lag = std::min(16, BlockK);
@@ -224,6 +226,16 @@ struct Fp64Pairs {
       exponent = larger<Words>(exponent, nonzero & x.least_addend);
     }
     return accumulators(x, exponent, counts + (high >> 31), addend);
+  }
+  /// The same of an addend that is cut to FP32 here.
+  template <class C>
+  [[gnu::always_inline]] static Turned start_cut(const C& x, const Words& products,
+                                                 const Words& counts, const Turned& addend) {
+    const auto high = high_words<Words>(addend.first, addend.second);
+    const Words exponent = larger<Words>(products, high & (0x1FFU << high_bits));
+    return accumulators(x, exponent, counts + (high >> 31),
+                        Turned{as<Vector>(as<Bits>(addend.first) & ~lost_by_fp32),
+                               as<Vector>(as<Bits>(addend.second) & ~lost_by_fp32)});
   }
   template <class C>
   [[gnu::always_inline]] static Turned start(const C& x, const Words& products, const Words& counts,

@@ -22,6 +22,8 @@ enum class Result : std::uint8_t {
   e8m13,
   /// to nearest even
   fp16,
+  /// as fp32, of sums that keep no more bits than it (F = 23); tiles alone tell the two apart
+  fp32_as_kept,
 };
 
 /// How the blocks of one execution hang together.

@@ -24,13 +24,18 @@
 // their number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
 // (positive a and negative b). Zeros are in neither set; their products are zeros, which change
 // nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative. S
-// is 24 there, in FP32's lanes 22, and their eps for c is 2^-23.
+// is 24 there, of a sum that is left as it is 28 (claim 3), in FP32's lanes 22, and their eps for c
+// is 2^-23.
 //
 //   Claim 3. Where results keep F bits of fraction (E8M13), a block may leave its sum to the next
 //   one as it is: cut to 2^(e-F), e its exponent, and then to that block's u, or to u alone, is the
 //   same. Proof. Cutting keeps a number's exponent, so u = 2^(E-F) with E >= e is the same, and a
 //   multiple of 2^(e-F). The last block's sum is cut. (Sums below 2^-126, where products are zero,
-//   are multiples of the first addend's last place and stay what they are.)
+//   are multiples of the first addend's last place and stay what they are.) The same holds of FP32
+//   and F = 23; of 4 products such a sum is below 18 * 2^23 u, which is 28 bits.
+//
+// Else the next block may cut a sum to FP32 as well as the one that ends: sign and exponent, by
+// which X is chosen, are the same before.
 //
 // E by bytes. A factor's code is 64 + (exponent - lowest of its band), at most 127, and 0 for a
 // zero: sums of two real codes are 128 or more, with a zero 127 or less. So a maximum of sums
@@ -138,8 +143,8 @@ struct SumFunctions {
 ///   lower rows  turn                 | 0 .. K - lag     | K - lag .. K
 ///
 /// Every factor of B is then loaded twice. Where registers hold one half's accumulators alone
-/// (Lanes::halves_apart), those wait in memory, and the CPU overlaps one half's turn with the
-/// other's products by itself.
+/// (Lanes::halves_apart), each half goes through all blocks before the other, its accumulators
+/// never in memory, and the CPU overlaps what it can by itself.
 ///
 /// Lanes: the instruction set's vectors, in fp32_lanes.hpp, fp64_pairs.hpp and fp64_integers.hpp.
 /// General: exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too
@@ -158,18 +163,18 @@ class Tile {
       for (int k = 0; k < BlockK; ++k) include(codes_at(k));
     }
     maximum_.finish(constants_, x_.lowest, exponents_);
-    Accumulators upper, lower;
-    start_half<0>(upper);
-    start_half<half>(lower);
-    for (int block = 0; block <= last_; ++block) {
-      if constexpr (Lanes::halves_apart) {
-        sum_by_halves(block, upper, lower);
-      } else {
-        sum_lagging_block(block, upper, lower);
-      }
+    if constexpr (Lanes::halves_apart) {
+      sum_half<0>();
+      sum_half<half>();
+      std::memcpy(x_.largest, &maximum_, sizeof maximum_);
+    } else {
+      Accumulators upper, lower;
+      start_half<0>(upper);
+      start_half<half>(lower);
+      for (int block = 0; block <= last_; ++block) sum_lagging_block(block, upper, lower);
+      std::memcpy(x_.largest, &maximum_, sizeof maximum_);
+      turn_half<half, false>(last_, lower);
     }
-    std::memcpy(x_.largest, &maximum_, sizeof maximum_);
-    if constexpr (!Lanes::halves_apart) turn_half<half, false>(last_, lower);
   }
   /// False if a sum was, perhaps, too large for its lanes; the tile's are wrong then.
   bool fits() const {
@@ -196,7 +201,12 @@ class Tile {
   static constexpr bool composed = Blocks != Composition::chain;
   /// Could a block's sum be too large for its lanes?
   static constexpr bool watches = Lanes::template may_overflow<BlockK>;
-  static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
+  /// Are addends cut where their block begins, not where the one before ends?
+  static constexpr bool cuts_addends =
+      Lanes::cuts_addends && Kind == Result::fp32 && Blocks == Composition::chain && !General;
+  /// Does a block leave its sum to the next one as it is? (claim 3)
+  static constexpr bool leaves_cut =
+      Kind == Result::e8m13 || (Kind == Result::fp32_as_kept && !General) || cuts_addends;
 
   /// Of half the rows, row by row.
   struct Accumulators {
@@ -275,47 +285,32 @@ class Tile {
     }
   }
 
-  /// Vector by vector: GCC 12 copies structures in pieces.
-  [[gnu::always_inline]] static void copy(Accumulators& from, Accumulators& to) {
-#pragma GCC unroll 4
-    for (int r = 0; r < half; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) to.at(r, v) = from.at(r, v);
-    }
-  }
-
-  /// One half's products of a block; the half is turned then, which the CPU overlaps with the
-  /// products of the other. Accumulators stay in memory but while they sum.
+  /// One half through all blocks.
   template <int Row>
-  [[gnu::always_inline]] void sum_half(const std::byte* a, const std::byte* b, const Codes& next,
-                                       int block, Accumulators& accumulators) {
+  [[gnu::always_inline]] void sum_half() {
     constexpr int group = Row / rows_together;
     Accumulators x;
-    copy(accumulators, x);
-    Maximum maximum;
-    maximum.template clear<group, group + 1>();
+    start_half<Row>(x);
+    for (int block = 0; block <= last_; ++block) {
+      const std::byte* const a = x_.a_values + block * (BlockK * Lanes::a_step);
+      const std::byte* const b = x_.b_values + block * (BlockK * Lanes::b_step);
+      const Codes next = coming(block);
+      Maximum maximum;
+      maximum.template clear<group, group + 1>();
 #pragma GCC unroll 4
-    for (int k = 0; k < BlockK; ++k) {
-      multiply<Row>(a, b, k, x);
-      const Codes at = next + k;
-      maximum.template include<group, group + 1>(at.a, at.b);
+      for (int k = 0; k < BlockK; ++k) {
+        multiply<Row>(a, b, k, x);
+        const Codes at = next + k;
+        maximum.template include<group, group + 1>(at.a, at.b);
+      }
+      if (block < last_) {
+        maximum.template finish<group, group + 1>(constants_, x_.lowest, exponents_);
+        turn_half<Row, true>(block, x);
+      } else {
+        maximum_.template take<group>(maximum);
+        turn_half<Row, false>(block, x);
+      }
     }
-    copy(x, accumulators);
-    asm("" : "+m"(accumulators));
-    maximum.template finish<group, group + 1>(constants_, x_.lowest, exponents_);
-    maximum_.template take<group>(maximum);
-    if (block < last_) {
-      turn_half<Row, true>(block, accumulators);
-    } else {
-      turn_half<Row, false>(block, accumulators);
-    }
-  }
-  [[gnu::always_inline]] void sum_by_halves(int block, Accumulators& upper, Accumulators& lower) {
-    const std::byte* const a = x_.a_values + block * (BlockK * Lanes::a_step);
-    const std::byte* const b = x_.b_values + block * (BlockK * Lanes::b_step);
-    const Codes next = coming(block);
-    sum_half<0>(a, b, next, block, upper);
-    sum_half<half>(a, b, next, block, lower);
   }
 
   std::byte* sum_at(int r, int v) const {
@@ -353,9 +348,9 @@ class Tile {
   /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
-    if constexpr (Starts && Lanes::halves_apart && Kind == Result::fp16) {
-      // All end before any begins: the way through FP16 and back is long, and the CPU looks ahead
-      // at little more than one.
+    if constexpr (Starts && Lanes::halves_apart) {
+      // All end before any begins: the way is long (through FP16 and back most of all), and the CPU
+      // looks ahead at little more than one.
       ArrayOf<Sum, half * turned> sums;
 #pragma GCC unroll 8
       for (int i = first; i < last; ++i)
@@ -416,8 +411,12 @@ class Tile {
       negatives_ = Lanes::template negative_products<groups, BlockK>(
           x_.a_signs + block * (groups * Lanes::a_sign_step),
           x_.b_signs + block * (groups * Lanes::b_sign_step), Row, v);
-    return Lanes::start(constants_, exponents_.of(constants_, v, r),
-                        Lanes::template low_bits<groups>(constants_, negatives_, r), addend);
+    if constexpr (cuts_addends)
+      return Lanes::start_cut(constants_, exponents_.of(constants_, v, r),
+                              Lanes::template low_bits<groups>(constants_, negatives_, r), addend);
+    else
+      return Lanes::start(constants_, exponents_.of(constants_, v, r),
+                          Lanes::template low_bits<groups>(constants_, negatives_, r), addend);
   }
 
   /// The block's result. Exact: as it is before it is rounded.

@@ -61,7 +61,11 @@ TileFunctions chain_functions(const FusedInstruction& instruction) {
   if constexpr (sizeof(typename Lanes::Value) == 4) {
     return functions_of<Lanes, BlockK, chain, Result::e8m13, true>();
   } else {
-    return functions_of<Lanes, BlockK, chain, Result::fp32, true>();
+    TileFunctions found = functions_of<Lanes, BlockK, chain, Result::fp32, true>();
+    if constexpr (Lanes::cuts_addends && BlockK == 4)  // Volta's
+      if (instruction.kept_fraction_bits == 23)
+        found.normal = sum_tile<Lanes, BlockK, Result::fp32_as_kept, chain, false>;
+    return found;
   }
 }
 
