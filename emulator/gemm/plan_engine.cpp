@@ -48,9 +48,9 @@ PlanEngine plan_engine(std::string_view name, const GemmPlan& plan) {
   }
   if (!is_known(name))
     throw formats::Error("engine", "unknown engine '" + std::string(name) + "'", names);
-  throw formats::Error("engine " + std::string(name),
-                       "does not execute " + plan.unit.arch + "/" + plan.unit.instruction + " on this CPU",
-                       names);
+  throw formats::Error(
+      "engine " + std::string(name),
+      "does not execute " + plan.unit.arch + "/" + plan.unit.instruction + " on this CPU", names);
 }
 
 }  // namespace guardbit::emulator

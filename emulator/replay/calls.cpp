@@ -9,10 +9,10 @@ namespace {
 /// The one table of operators: a line for each family.
 // clang-format off: one line each, which merge
 constexpr std::array families = {
-    attention_calls, cast_calls,      convolution_calls,   data_calls,    distance_calls, draw_calls,
-    foreach_calls,   gate_calls,      interpolation_calls, loss_calls,    norm_calls,
-    optimizer_calls, order_calls,     pointwise_calls,     pooling_calls, product_calls,
-    recurrent_calls, reduction_calls, scattered_calls,     softmax_calls,
+    attention_calls, cast_calls,      convolution_calls, data_calls,          distance_calls,
+    draw_calls,      foreach_calls,   gate_calls,        interpolation_calls, loss_calls,
+    norm_calls,      optimizer_calls, order_calls,       pointwise_calls,     pooling_calls,
+    product_calls,   recurrent_calls, reduction_calls,   scattered_calls,     softmax_calls,
 };
 // clang-format on
 
