@@ -335,7 +335,8 @@ TEST_CASE("scales that are read from other places, or are other numbers, are nam
   RealMatrix between = of_a;
   for (std::int64_t i = 0; i < x.m; ++i)
     for (std::int64_t q = 0; q < 4; ++q)
-      between(i, q) = scalar::rounded(formats::fp32, of_a(i, q) * (1.1 + 0.17 * ((i + q) % 5)));
+      between(i, q) = scalar::rounded(formats::fp32,
+                                      of_a(i, q) * (1.1 + 0.17 * static_cast<double>((i + q) % 5)));
   x.capture.problem.scale_a = codes_of(formats::fp32, 1, between);
   says(x.judged(with_scales(of_a, of_b)), FaultKind::wrong_scale,
        "the scales of A are rounded down to powers of two");
