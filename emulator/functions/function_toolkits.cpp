@@ -44,4 +44,8 @@ int oldest_toolkit(const Function& function) {
   return newest_toolkit;
 }
 
+bool is_known_of(const Function& function, int toolkit) {
+  return oldest_toolkit(function) <= toolkit && toolkit <= newest_toolkit;
+}
+
 }  // namespace guardbit::emulator

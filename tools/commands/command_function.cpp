@@ -60,7 +60,7 @@ nlohmann::ordered_json heading(const Function& function, int toolkit) {
   return {{"function", function.name},
           {"arch", function.arch},
           {"compile", formats::word_of(function.compile)},
-          {"toolkit", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
+          {"toolkit", version_text(toolkit)}};
 }
 
 // ---- Values ----
@@ -195,9 +195,8 @@ void run(const CLI::App& command, const FunctionOptions& options) {
     emulator::require_page(options.arch, "--arch");
     const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
     std::vector<Function> all = emulator::function_catalogue(compile);
-    std::erase_if(all, [&](const Function& function) {
-      return toolkit < emulator::oldest_toolkit(function) || toolkit > emulator::newest_toolkit;
-    });
+    std::erase_if(
+        all, [&](const Function& function) { return !emulator::is_known_of(function, toolkit); });
     if (all.empty())
       throw Error("--toolkit", "no function is known as CUDA " + options.toolkit + " computes it",
                   "12.0 to 13.0");

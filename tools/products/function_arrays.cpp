@@ -28,16 +28,18 @@ std::optional<std::uint64_t> code_of_number(const std::string& word,
   }
 }
 
+std::string version_text(int toolkit) {
+  return std::to_string(toolkit / 100) + '.' + std::to_string(toolkit % 100);
+}
+
 int require_function_toolkit(const Function& function, const std::string& toolkit,
                              const std::string& where) {
   const int version = emulator::require_toolkit(toolkit, where);
-  const int oldest = emulator::oldest_toolkit(function);
-  if (version < oldest || version > emulator::newest_toolkit) {
-    const auto text = [](int v) { return std::to_string(v / 100) + '.' + std::to_string(v % 100); };
+  if (!emulator::is_known_of(function, version)) {
+    const int oldest = emulator::oldest_toolkit(function), newest = emulator::newest_toolkit;
     throw Error(where, std::string(function.name) + " is known as CUDA 13.0 computes it",
-                oldest == emulator::newest_toolkit
-                    ? text(oldest)
-                    : text(oldest) + " to " + text(emulator::newest_toolkit));
+                oldest == newest ? version_text(oldest)
+                                 : version_text(oldest) + " to " + version_text(newest));
   }
   return version;
 }
