@@ -311,10 +311,13 @@ std::optional<UsualPlan> other_weights(const ConvolutionCall& x, const Tensor& g
 }
 
 /// cuDNN is told at what multiple of bytes a tensor begins; those that were recorded begin at one
-/// of 512, of which kernels read 16 at once.
-bool begins_at_a_vector(const Tensor& tensor) {
+/// of 512, of which kernels read 16 at once. PyTorch gives it a copy, which begins so, of a tensor
+/// that is not contiguous in the layout of the call.
+bool begins_at_a_vector(const Tensor& tensor, bool channels_last) {
+  const bool is_copied = channels_last ? !operators::is_contiguous_channels_last(tensor)
+                                       : !operators::is_contiguous(tensor);
   constexpr std::int64_t at_once = 16;
-  return tensor.offset * tensor.element_bytes() % at_once == 0;
+  return is_copied || tensor.offset * tensor.element_bytes() % at_once == 0;
 }
 
 }  // namespace
@@ -341,7 +344,8 @@ std::optional<ConvolutionLeaf> leaf_of(const ConvolutionCall& x, ConvolutionPass
   shape.deterministic =
       context.flag("cudnn_deterministic", false) || context.flag("deterministic", false);
   ConvolutionLeaf leaf = atlas::leaf_of(shape, pass);
-  if (!begins_at_a_vector(x.input) || !begins_at_a_vector(x.weight))
+  if (!begins_at_a_vector(x.input, shape.channels_last) ||
+      !begins_at_a_vector(x.weight, shape.channels_last))
     leaf.agree = std::min(leaf.agree, unsure);
   return leaf;
 }

@@ -1,5 +1,6 @@
 #include "emulator/gemm/atlas/product_call.hpp"
 
+#include <numeric>
 #include <string>
 
 #include "formats/support/error.hpp"
@@ -38,6 +39,37 @@ std::vector<std::int64_t> strides_of(char layout, const StridedCall& call, std::
   if (layout == 'T') stride = {1, rows};
   if (call.op.ends_with("bmm")) stride.insert(stride.begin(), rows * columns);
   return stride;
+}
+
+/// Do a matrix's entries lie beside each other, as heads of one sequence do: rows (transposed:
+/// columns) of all entries, one after the other?
+bool lies_beside(std::int64_t step, std::int64_t length, std::int64_t leading) {
+  return step == length && leading != 0 && leading % length == 0;
+}
+
+/// With heads beside each other in A and B 137,000 of 137,000 scores, and in B alone all but two of
+/// 138,000 products with them, launched what those without gaps did.
+void set_batches(ProductCall& call, std::int64_t a_step, std::int64_t b_step) {
+  const std::int64_t of_a = call.m * call.k, of_b = call.k * call.n;
+  const bool a_beside = lies_beside(a_step, call.a_transposed ? call.m : call.k, call.a_leading);
+  const bool b_beside = lies_beside(b_step, call.b_transposed ? call.k : call.n, call.b_leading);
+  if (b_beside && (a_beside || a_step == of_a)) {
+    call.a_leading = call.b_leading = 0;
+    return;
+  }
+  call.whole_batches =
+      (a_step == of_a && (b_step == of_b || b_step == 0)) || (a_step == 0 && b_step == of_b);
+}
+
+/// Of rows of A that lie apart, as the last tokens of sequences do: 258,000 calls with rows at
+/// multiples of their length, 4,200 of FP32 at any distance and 1,000 others at distances that as
+/// large powers of two divide launched what those without gaps did, all but one.
+bool launches_as_without_gaps(const ProductCall& call) {
+  if (call.op == Operator::bmm || call.a_transposed || call.a_leading <= call.k) return false;
+  if (call.leading_of_b() != (call.b_transposed ? call.k : call.n)) return false;
+  if (call.numbers == Numbers::f32) return true;
+  const std::int64_t at_once = call.numbers == Numbers::tf32 ? 4 : 8;  // elements of 16 bytes
+  return std::gcd(call.a_leading, at_once) >= std::gcd(call.k, at_once);
 }
 
 }  // namespace
@@ -81,11 +113,9 @@ ProductCall call_of(const StridedCall& strided, std::string_view where) {
   const auto step_of = [&](const std::vector<std::int64_t>& stride, std::int64_t elements) {
     return call.batch == 1 || stride.size() < 3 ? elements : stride[0];
   };
-  const std::int64_t of_a = call.m * call.k, of_b = call.k * call.n;
-  const std::int64_t a_step = step_of(strided.a_stride, of_a);
-  const std::int64_t b_step = step_of(strided.b_stride, of_b);
-  call.whole_batches =
-      (a_step == of_a && (b_step == of_b || b_step == 0)) || (a_step == 0 && b_step == of_b);
+  set_batches(call, step_of(strided.a_stride, call.m * call.k),
+              step_of(strided.b_stride, call.k * call.n));
+  if (launches_as_without_gaps(call)) call.a_leading = 0;
   return call;
 }
 

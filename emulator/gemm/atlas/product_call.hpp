@@ -29,7 +29,8 @@ struct ProductCall {
   /// elements from one row (transposed: column) to the next; 0: as many as it has, none between
   std::int64_t a_leading = 0, b_leading = 0;
   /// whether each entry of the batch begins where the one before ends, in A and in B, or all are
-  /// one in A or in B: 265,000 of 265,000 such calls launched what was recorded without gaps
+  /// one in A or in B: 265,000 of 265,000 such calls launched what was recorded without gaps; or
+  /// their rows lie beside each other, as those of heads do
   bool whole_batches = true;
 
   std::int64_t leading_of_a() const { return a_leading != 0 ? a_leading : a_transposed ? m : k; }

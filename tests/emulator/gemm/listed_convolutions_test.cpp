@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "emulator/gemm/atlas/atlas.hpp"
+#include "emulator/gemm/atlas/convolutions/convolution_leaf.hpp"
 #include "emulator/gemm/atlas/convolutions/convolution_segments.hpp"
 #include "tests/catch.hpp"
 
@@ -44,6 +46,18 @@ Recorded recorded_of(const std::string& text) {
   return line;
 }
 
+bool has_order(const ConvolutionLeaf& leaf, const Recorded& line) {
+  // cuDNN's names do not say that parts of a kernel which stores channel by channel may be added
+  // from the last one on; results do.
+  const bool is_either =
+      line.form == ConvolutionForm::split && leaf.form == ConvolutionForm::split_last_first;
+  return (leaf.form == line.form || is_either) &&
+         (leaf.fma      ? 1
+          : leaf.eights ? 2
+                        : 0) == line.unit &&
+         leaf.tile == line.tile;
+}
+
 TEST_CASE("a listed convolution has the order that was recorded of it") {
   std::ifstream file("tests/golden/atlas/listed_convolutions.txt");
   std::map<ConvolutionForm, int> told;
@@ -58,18 +72,37 @@ TEST_CASE("a listed convolution has the order that was recorded of it") {
     }
     ++told[line.form];
     CHECK(leaf->agree == 1000);
-    // cuDNN's names do not say that parts of a kernel which stores channel by channel may be added
-    // from the last one on; results do.
-    const bool is_either =
-        line.form == ConvolutionForm::split && leaf->form == ConvolutionForm::split_last_first;
-    CHECK((leaf->form == line.form || is_either));
-    CHECK((leaf->fma ? 1 : leaf->eights ? 2 : 0) == line.unit);
+    CHECK(has_order(*leaf, line));
     CHECK(leaf->parts == line.parts);
     CHECK(leaf->input == line.input);
-    CHECK(leaf->tile == line.tile);
   }
   CHECK(told.size() == 22);
   CHECK(untold < 60);
+}
+
+TEST_CASE("recorded calls around a drawn convolution tell its order") {
+  std::ifstream file("tests/golden/atlas/drawn_convolutions.txt");
+  struct Count {
+    int told = 0, wrong = 0;
+  };
+  Count rules, guesses, listed;
+  for (std::string text; std::getline(file, text);) {
+    const Recorded line = recorded_of(text);
+    const bool is_between = leaf_between_listed(line.shape, line.pass).has_value();
+    const ConvolutionLeaf leaf = leaf_of(line.shape, line.pass);
+    Count& count = leaf.agree == 1000 ? listed : leaf.agree >= rule_agrees ? rules : guesses;
+    if (!is_between && &count != &listed) continue;
+    ++count.told;
+    count.wrong += has_order(leaf, line) ? 0 : 1;
+  }
+  CHECK(listed.told > 600);
+  CHECK(rules.told > 400);
+  CHECK(guesses.told > 400);
+  CHECK(listed.wrong * 200 <= listed.told);
+  CHECK(rules.wrong * 200 <= rules.told);
+  // Guesses are what they are called.
+  CHECK(guesses.wrong * 8 <= guesses.told);
+  CHECK(guesses.wrong * 100 > guesses.told);
 }
 
 ConvolutionShape shape_of(std::int64_t images, std::int64_t channels, std::int64_t side,
@@ -105,6 +138,38 @@ TEST_CASE("what no list has is not told") {
   x = listed;
   x.images = std::int64_t{1} << 40;
   CHECK(!listed_leaf(x, ConvolutionPass::forward));
+}
+
+TEST_CASE("only calls between listed ones that agree are told by them") {
+  const ConvolutionShape listed = shape_of(32, 64, 16, 64, 3, 1);
+  CHECK(!leaf_between_listed(listed, ConvolutionPass::forward));
+  ConvolutionShape x = listed;
+  x.images = 34;
+  const auto between_images = leaf_between_listed(x, ConvolutionPass::forward);
+  REQUIRE(between_images);
+  CHECK(between_images->is_between_images);
+  CHECK(!between_images->is_between_sides);
+  CHECK(between_images->leaf.form == listed_leaf(listed, ConvolutionPass::forward)->form);
+  x.rows = x.columns = 17;
+  const auto between_both = leaf_between_listed(x, ConvolutionPass::forward);
+  CHECK((!between_both || between_both->is_between_sides));
+  // Outside the lists, or of channels that they do not have.
+  x = listed;
+  x.images = 1001;
+  CHECK(!leaf_between_listed(x, ConvolutionPass::forward));
+  x = listed;
+  x.images = 34;
+  x.outputs = 65;
+  CHECK(!leaf_between_listed(x, ConvolutionPass::forward));
+  // Somewhere the kernel changes from one number of images to the next listed one.
+  int changes = 0;
+  for (std::int64_t count = 2; count < 250; ++count) {
+    x = listed;
+    x.images = count;
+    if (listed_leaf(x, ConvolutionPass::weight)) continue;
+    if (!leaf_between_listed(x, ConvolutionPass::weight)) ++changes;
+  }
+  CHECK(changes > 0);
 }
 
 TEST_CASE("a gradient that a GPU adds by atomics has no order") {

@@ -100,3 +100,24 @@ def calls_of(kind):
     q = (h + 2 * p - f) // s + 1
     recorded = (h + 2 * p >= f) & (n * c * k * f * f * q * q <= MOST_PRODUCTS) & (np.maximum(n * c * h * h, n * k * q * q) <= MOST_ELEMENTS)
     return np.stack([n, c, h, k, same(f), same(s), same(p)], 1), recorded
+
+
+# Channels of DRAWN calls.
+TYPICAL = {1, 2, 3, 4, 6, 8, 10, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 512}
+
+
+def drawn_of(kind, seed=77):
+    """The same of 4,000 drawn convolutions of a kind's filter, of usual channels of its list, with any number of images and any side within the list: what the
+    calls around them tell is judged by them. All are recorded that are not too large."""
+    r = np.random.default_rng(seed * 100 + kind)
+    f, s, p, pairs, sides = KINDS[kind]
+    count, usual = 4000, [x for x in pairs if set(x) <= TYPICAL] or pairs
+    c, k = np.array([usual[i] for i in r.integers(len(usual), size=count)]).T
+    h = np.exp(r.uniform(np.log(max(min(sides), f)), np.log(max(sides)), count)).astype(int)
+    if pairs == FIRST_OF_PATCHES:
+        h = np.maximum(1, h // f) * f
+    n = np.exp(r.uniform(0, np.log(300), count)).astype(int)
+    q = (h + 2 * p - f) // s + 1
+    is_wanted = (q > 0) & (n.astype(np.int64) * c * k * f * f * q * q <= 2 ** 31) & (np.maximum(n * c * h * h, n * k * q * q) <= MOST_ELEMENTS)
+    calls = np.stack([n, c, h, k, *(np.full(count, x) for x in (f, s, p))], 1)[is_wanted]
+    return calls, np.ones(len(calls), bool)

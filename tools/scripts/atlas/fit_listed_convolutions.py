@@ -3,6 +3,7 @@
 recorded calls for tests/emulator/gemm/listed_convolutions_test.cpp; or
 `extend FOLDER FILE...`: keeps FOLDER's table and takes what the launches of the calls in FILEs tell in place of what it says of them, and lists that it does not have,
 `sample_more GOLDEN FILE...`: adds lines of these calls, and
+`sample_drawn GOLDEN FILE...`: writes lines of drawn ones (record_listed_convolutions.py, `drawn`), by which the test judges what listed calls around tell, and
 `missing OUT FOLDER WANTED...`: writes for record_listed_convolutions.py which calls the table does not tell (`missing` below says how they are named).
 
 QUERIES has query_convolutions.py's answers: f16-0.npz, f16-1.npz, ... tf32-1.npz of the listed calls, and for each FILE that sweep_convolutions.py recorded
@@ -23,7 +24,7 @@ import numpy as np
 
 import convolution_kinds
 from convolution_kinds import NUMBER
-from convolution_lists import IMAGES, KINDS, VARIANTS, calls_of, extent_of
+from convolution_lists import IMAGES, KINDS, VARIANTS, calls_of, drawn_of, extent_of
 from fit_atlas import up, write_lines
 from fit_convolutions import bits_of, kinds_of, sweep_of
 from fit_shapes import ANY, boxes_of, in_text
@@ -91,8 +92,8 @@ def is_segmented(engine, numbers, direction):
 class Lists:
     """All listed calls: columns n c h k f s p, and where those of each kind begin."""
 
-    def __init__(self):
-        kinds = [calls_of(kind) for kind in range(len(KINDS))]
+    def __init__(self, of_kind=calls_of):
+        kinds = [of_kind(kind) for kind in range(len(KINDS))]
         self.calls = np.concatenate([calls[recorded] for calls, recorded in kinds]).astype(np.int64)
         self.at = [np.flatnonzero(recorded) for _, recorded in kinds]
         self.begin = np.concatenate([[0], np.cumsum([len(x) for x in self.at])])
@@ -657,8 +658,26 @@ def sample_more(golden, files):
         file.write("".join(line + "\n" for line in lines))
 
 
+def sample_drawn(golden, files):
+    """Lines of drawn calls whose launches tell their order, 130 of each pass and type, but of those whose kernels may cut K into segments."""
+    lists, labels, lines = Lists(drawn_of), Labels(), []
+    recorded, names = captured(files, lists)
+    r = np.random.default_rng(3)
+    for variant, (which, launched) in sorted(recorded.items()):
+        found = numbers_of(variant, which, launched, names, labels, lists)
+        for direction in range(3):
+            told = [i for i in r.permutation(len(which)).tolist() if found[direction, i] > UNTOLD and not labels.rows[found[direction, i] - 2][6]]
+            for i in told[:130]:
+                form, unit, tile, operands, parts, *_ = labels.rows[found[direction, i] - 2]
+                lines.append(" ".join(str(x) for x in (*variant, 1, direction, *lists.calls[which[i]].tolist(), form, unit, tile, parts, operands)))
+    with open(golden, "w") as file:
+        file.write("".join(line + "\n" for line in lines))
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "missing":
+    if sys.argv[1] == "sample_drawn":
+        sample_drawn(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "missing":
         missing(sys.argv[2], sys.argv[3], sys.argv[4:])
     elif sys.argv[1] == "extend":
         extend(sys.argv[2], sys.argv[3:])

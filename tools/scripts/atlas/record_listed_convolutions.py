@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Records which kernels PyTorch's listed convolutions launch: python3 record_listed_convolutions.py FOLDER PROCESS PROCESSES SECONDS [FIRST [KINDS]].
-KINDS: numbers of the lists' kinds, as 8,18, or a file that fit_listed_convolutions.py's `missing` wrote, with the calls that are wanted.
+KINDS: numbers of the lists' kinds, as 8,18, or a file that fit_listed_convolutions.py's `missing` wrote, with the calls that are wanted, or `drawn`: drawn
+calls beside the listed ones.
 
 Of the lists in convolution_lists.py every convolution and its two gradients are captured, nothing runs. A gradient that is added by atomics is captured again
 as cudnn.deterministic has it. The processes take runs of calls in turn; each writes FOLDER/PROCESS-FIRST.npz and says which run would be next, to go on with.
@@ -61,7 +62,7 @@ import numpy as np
 
 import record_convolutions
 from convolution_kinds import kernels_of
-from convolution_lists import KINDS, VARIANTS, calls_of
+from convolution_lists import KINDS, VARIANTS, calls_of, drawn_of
 from record_shapes import packed
 from sweep_convolutions import Session, words_of
 
@@ -81,8 +82,17 @@ def wanted(file):
         yield (numbers, last), kind, arrays[name].astype(np.int64)
 
 
+def drawn_runs():
+    """Of drawn calls, in any order, so that each process has some of all."""
+    parts = [(variant, kind, len(drawn_of(kind)[0])) for variant in sorted(VARIANTS)[:6] for kind in range(len(KINDS))]
+    found = [(variant, kind, np.arange(i, min(i + 64, count))) for variant, kind, count in parts for i in range(0, count, 64)]
+    return [found[i] for i in np.random.default_rng(5).permutation(len(found))]
+
+
 def runs(kinds=range(len(KINDS))):
     """variant, kind, and the numbers of the calls that are recorded, of all runs."""
+    if kinds == "drawn":
+        return drawn_runs()
     if isinstance(kinds, str):
         parts = wanted(kinds)
     else:
@@ -156,7 +166,7 @@ def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
     recorder = Recorder()
     torch, log = recorder.torch, recorder.log
     mine, places = runs(kinds)[process::processes], []
-    next_run, start, calls = first, 0, {kind: calls_of(kind)[0] for kind in range(len(KINDS))}
+    next_run, start, calls = first, 0, {kind: (drawn_of if kinds == "drawn" else calls_of)(kind)[0] for kind in range(len(KINDS))}
     with torch.cuda.stream(recorder.session.capture.stream):
         recorder.session.warm_up()
         start = time.time()
@@ -193,4 +203,4 @@ def main(folder, process, processes, seconds, first=0, kinds=range(len(KINDS))):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]), *(x if x.endswith(".npz") else [int(y) for y in x.split(",")] for x in sys.argv[6:7]))
+    main(sys.argv[1], *(int(x) for x in sys.argv[2:4]), float(sys.argv[4]), *(int(x) for x in sys.argv[5:6]), *(x if x.endswith(".npz") or x == "drawn" else [int(y) for y in x.split(",")] for x in sys.argv[6:7]))

@@ -95,26 +95,48 @@ struct Place {
   Cell cell;
 };
 
-std::optional<Place> place_of_call(const ConvolutionShape& x) {
+/// A kind of the lists that has a call's filter and channels.
+struct KindOfCall {
+  std::size_t number = 0, pair = 0;
+
+  const Kind& kind() const { return kinds.at(number); }
+  std::span<const std::int16_t> sides_of() const {
+    return std::span(sides).subspan(kind().first_side, kind().sides);
+  }
+  Place place(std::size_t side, std::size_t image) const {
+    return {boxes_before(number), {kind().pairs, kind().sides, images.size()}, {pair, side, image}};
+  }
+};
+
+/// The first kind with a call's filter and channels that `is_wanted`.
+template <class Wanted>
+std::optional<KindOfCall> kind_of_call(const ConvolutionShape& x, const Wanted& is_wanted) {
   constexpr std::int64_t longest = 2048;
   if (x.rows != x.columns || std::max({x.images, x.rows, x.channels, x.outputs}) > longest)
     return std::nullopt;
   const std::pair channels(static_cast<std::int16_t>(x.channels),
                            static_cast<std::int16_t>(x.outputs));
-  const std::size_t column = place_of(images, static_cast<std::int16_t>(x.images));
-  if (column == images.size()) return std::nullopt;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const Kind& kind = kinds.at(i);
     if (kind.filter != x.filter || kind.stride != x.stride || kind.padding != x.padding) continue;
-    const std::size_t slab =
+    const std::size_t pair =
         place_of(std::span(pairs_of_channels).subspan(kind.first_pair, kind.pairs), channels);
-    const std::size_t row = place_of(std::span(sides).subspan(kind.first_side, kind.sides),
-                                     static_cast<std::int16_t>(x.rows));
-    if (slab == kind.pairs || row == kind.sides) continue;
-    if (!was_recorded(x)) return std::nullopt;
-    return Place{boxes_before(i), {kind.pairs, kind.sides, images.size()}, {slab, row, column}};
+    const KindOfCall found{i, pair};
+    if (pair != kind.pairs && is_wanted(found)) return found;
   }
   return std::nullopt;
+}
+
+std::optional<Place> place_of_call(const ConvolutionShape& x) {
+  const std::size_t image = place_of(images, static_cast<std::int16_t>(x.images));
+  if (image == images.size() || !was_recorded(x)) return std::nullopt;
+  const auto side_in = [&](const KindOfCall& kind) {
+    return place_of(kind.sides_of(), static_cast<std::int16_t>(x.rows));
+  };
+  const auto kind = kind_of_call(
+      x, [&](const KindOfCall& found) { return side_in(found) != found.kind().sides; });
+  if (!kind) return std::nullopt;
+  return kind->place(side_in(*kind), image);
 }
 
 /// Filters of 2 x 2 of stride 2, which have no pixel in common: each gets one sum.
@@ -167,28 +189,109 @@ std::optional<ConvolutionLeaf> leaf_of(const Label& label, const ConvolutionShap
   return leaf;
 }
 
-}  // namespace
+/// What cells of the table say: so many are no labels.
+constexpr std::uint16_t not_recorded = 0, by_atomics = 1, first_label = 2;
 
-std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass) {
+/// The number of the label of a recorded call, or that its sums are added by atomics. Nothing: it
+/// is not told.
+std::optional<std::uint16_t> label_of(const ConvolutionShape& shape, ConvolutionPass pass,
+                                      const Place& place) {
   const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
   if (variant >= variants) return std::nullopt;
-  const std::optional<Place> place = place_of_call(shape);
-  if (!place) return std::nullopt;
   static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
   constexpr std::size_t boxes_of_group = boxes_before(kinds.size());
   static_assert(box_ends.size() == variants * groups_of_variant * boxes_of_group + 1);
   const auto number = [&](std::size_t group) {
-    return packed.number((variant * groups_of_variant + group) * boxes_of_group + place->first_box,
-                         place->extent, place->cell);
+    return packed.number((variant * groups_of_variant + group) * boxes_of_group + place.first_box,
+                         place.extent, place.cell);
   };
   const auto of_pass = static_cast<std::size_t>(pass);
   constexpr std::size_t passes = 3;
   if (!shape.deterministic && pass != ConvolutionPass::forward && number(passes + of_pass - 1) == 1)
-    return pass == ConvolutionPass::data && has_apart_pixels(shape) ? one_chain_of_atomics()
-                                                                    : ConvolutionLeaf{};
+    return by_atomics;
   const std::uint16_t label = number(of_pass);
-  if (label < 2) return std::nullopt;
-  return leaf_of(labels.at(label - 2u), shape, pass);
+  return label < first_label ? std::nullopt : std::optional(label);
+}
+
+ConvolutionLeaf leaf_by_atomics(const ConvolutionShape& shape, ConvolutionPass pass) {
+  return pass == ConvolutionPass::data && has_apart_pixels(shape) ? one_chain_of_atomics()
+                                                                  : ConvolutionLeaf{};
+}
+
+/// A value's place in a sorted list, or the places of its two neighbours.
+struct Between {
+  std::size_t low = 0, high = 0;
+
+  bool is_listed() const { return low == high; }
+  Between wider(std::size_t steps, std::size_t size) const {
+    return {low - std::min(low, steps), std::min(high + steps, size - 1)};
+  }
+};
+
+/// Nothing: it lies outside the list.
+template <class Values>
+std::optional<Between> between(const Values& values, std::int64_t value) {
+  const auto at = std::lower_bound(values.begin(), values.end(), value);
+  if (at == values.end() || (at == values.begin() && *at != value)) return std::nullopt;
+  const auto place = static_cast<std::size_t>(at - values.begin());
+  return Between{*at == value ? place : place - 1, place};
+}
+
+/// More steps would make no answer surer.
+constexpr std::size_t most_steps = 8;
+
+}  // namespace
+
+std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass) {
+  const std::optional<Place> place = place_of_call(shape);
+  if (!place) return std::nullopt;
+  const std::optional<std::uint16_t> label = label_of(shape, pass, *place);
+  if (!label) return std::nullopt;
+  if (*label == by_atomics) return leaf_by_atomics(shape, pass);
+  return leaf_of(labels.at(*label - first_label), shape, pass);
+}
+
+std::optional<SurroundedLeaf> leaf_between_listed(const ConvolutionShape& shape,
+                                                  ConvolutionPass pass) {
+  const std::optional<Between> image = between(images, shape.images);
+  if (!image) return std::nullopt;
+  std::optional<Between> side;
+  const auto kind = kind_of_call(shape, [&](const KindOfCall& found) {
+    side = between(found.sides_of(), shape.rows);
+    return side.has_value();
+  });
+  if (!kind || (image->is_listed() && side->is_listed())) return std::nullopt;
+  const auto label_at = [&](std::size_t at_side, std::size_t at_image) {
+    ConvolutionShape neighbour = shape;
+    neighbour.images = images.at(at_image);
+    neighbour.rows = neighbour.columns = kind->sides_of()[at_side];
+    return was_recorded(neighbour) ? label_of(shape, pass, kind->place(at_side, at_image))
+                                   : std::optional(not_recorded);
+  };
+  const std::optional<std::uint16_t> label = label_at(side->low, image->low);
+  if (!label || *label == not_recorded) return std::nullopt;
+  const auto all_agree = [&](std::size_t wider) {
+    const Between rows = side->wider(wider, kind->kind().sides);
+    const Between columns = image->wider(wider, images.size());
+    for (std::size_t i = rows.low; i <= rows.high; ++i) {
+      for (std::size_t j = columns.low; j <= columns.high; ++j) {
+        const std::optional<std::uint16_t> other = label_at(i, j);
+        if (other != label && other != not_recorded) return false;
+      }
+    }
+    return true;
+  };
+  if (!all_agree(0)) return std::nullopt;
+  SurroundedLeaf result;
+  while (result.steps < most_steps && all_agree(result.steps + 1)) ++result.steps;
+  result.is_between_sides = !side->is_listed();
+  result.is_between_images = !image->is_listed();
+  const std::optional<ConvolutionLeaf> leaf =
+      *label == by_atomics ? leaf_by_atomics(shape, pass)
+                           : leaf_of(labels.at(*label - first_label), shape, pass);
+  if (!leaf) return std::nullopt;
+  result.leaf = *leaf;
+  return result;
 }
 
 }  // namespace guardbit::emulator::atlas

@@ -14,4 +14,16 @@ namespace guardbit::emulator::atlas {
 /// engine launches is not known.
 std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass);
 
+/// What all recorded calls around a call say that is listed but for its images or its side.
+struct SurroundedLeaf {
+  ConvolutionLeaf leaf;
+  /// How many further numbers of images, and sides, in each direction say the same.
+  std::size_t steps = 0;
+  bool is_between_images = false, is_between_sides = false;
+};
+
+/// Nothing: the calls beside it say different things or nothing.
+std::optional<SurroundedLeaf> leaf_between_listed(const ConvolutionShape& shape,
+                                                  ConvolutionPass pass);
+
 }  // namespace guardbit::emulator::atlas
