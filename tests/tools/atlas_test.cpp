@@ -49,6 +49,14 @@ TEST_CASE(
   CHECK(j["plan"].get<std::string>().find("x64:ceil:bf16") != std::string::npos);
 }
 
+TEST_CASE("a layer of one feature in 16 bits rounds before its bias is added, unless K is cut") {
+  CHECK(right_plan("bf16_one_feature").find("add=rounded") != std::string::npos);
+  CHECK(right_plan("f16_one_feature").find("add=rounded") != std::string::npos);
+  const std::string split = right_plan("f16_one_feature_split");
+  CHECK(split.find("split=3x64:ceil") != std::string::npos);
+  CHECK(split.find("add=") == std::string::npos);
+}
+
 TEST_CASE("verify --predict knows kernels whose lanes share K") {
   CHECK(right_plan("bf16_dot").find("lanes=256x1:round_robin:halves:groups2") != std::string::npos);
   CHECK(right_plan("bf16_lanes_of_runs").find("promote=128 lanes=4x80:round_robin") !=

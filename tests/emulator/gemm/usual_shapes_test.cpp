@@ -102,6 +102,41 @@ TEST_CASE("a batch of one entry, repeated, is taken as one without gaps") {
   CHECK(!is_whole(64 * 40, 0));
 }
 
+TEST_CASE("rows of A that lie apart are taken as without gaps where they begin as evenly") {
+  const auto leading = [](const char* numbers, std::int64_t k, std::int64_t apart,
+                          std::string_view op = "mm") {
+    const StridedCall call{std::string(op), numbers, 2, 1500, k, 1, {apart, 1}, {1, k}};
+    return call_of(call, "test").leading_of_a();
+  };
+  CHECK(leading("fp32", 128, 1536) == 128);
+  CHECK(leading("fp32", 128, 1537) == 128);
+  CHECK(leading("tf32", 128, 1536, "addmm") == 128);
+  CHECK(leading("tf32", 128, 1537) == 1537);
+  CHECK(leading("bf16", 100, 1600) == 100);
+  CHECK(leading("bf16", 128, 132) == 132);
+  // Gaps in B were not tried, nor in an A that is transposed.
+  CHECK(call_of({"mm", "fp32", 2, 8, 64, 1, {128, 1}, {1, 128}}, "test").leading_of_a() == 128);
+  CHECK(call_of({"mm", "fp32", 32, 8, 64, 1, {1, 128}, {1, 64}}, "test").leading_of_a() == 128);
+}
+
+TEST_CASE("heads that lie beside each other are taken as without gaps") {
+  constexpr std::int64_t heads = 4, width = 32, apart = 3 * heads * width;
+  const StridedCall scores{
+      "bmm", "fp32", 9, 11, width, heads, {width, apart, 1}, {width, 1, apart}};
+  const ProductCall call = call_of(scores, "test");
+  CHECK(call.whole_batches);
+  CHECK(call.leading_of_a() == width);
+  CHECK(call.leading_of_b() == width);
+  StridedCall values{"bmm", "fp32", 9, width, 11, heads, {99, 11, 1}, {width, apart, 1}};
+  CHECK(call_of(values, "test").whole_batches);
+  // Not beside each other, or in A alone.
+  values.b_stride[0] = 2 * width;
+  CHECK(!call_of(values, "test").whole_batches);
+  const StridedCall first{
+      "bmm", "fp32", 9, 11, width, heads, {width, apart, 1}, {11 * width, 1, width}};
+  CHECK(!call_of(first, "test").whole_batches);
+}
+
 TEST_CASE("a coded box is read as it was written") {
   // Planes with edges, some noise, and cells that may become any number.
   std::mt19937 random(3);
