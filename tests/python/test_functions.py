@@ -157,3 +157,16 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
     grown = float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
     assert grown < 256 + 32
+
+
+def test_gelu_in_cublas_is_what_an_h200_gave(golden):
+    torch = pytest.importorskip("torch")
+    load_file = pytest.importorskip("safetensors.torch").load_file
+    from guardbit.torch.encoder_layers import gelu_in_cublas
+
+    recorded = load_file(golden / "operators/cublas_gelu.safetensors")
+    x, y = recorded["x"], recorded["y"]
+    assert torch.equal(gelu_in_cublas(x).view(torch.int32), y.view(torch.int32))
+    # Others give other bits.
+    for approximate in ("none", "tanh"):
+        assert (torch.nn.functional.gelu(x, approximate=approximate) != y).float().mean() > 0.2

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..special_functions import function
 from .fused_attention import MATH, chosen_backend, scaled_dot_product_attention
 from .session import Session, argument_of, elements_of
 
@@ -93,14 +94,30 @@ def _attention(session: Session, x: Any, width: int, heads: int, weight: Any, bi
     return result, shares
 
 
+def gelu_in_cublas(x: torch.Tensor) -> torch.Tensor:
+    """GELU of FP32 sums as the epilogue of cuBLAS 13 computes it, with the approximate tangent of the special function unit.
+
+    As an H200 gave it for 524,288 numbers of all sizes, in every bit.
+    """
+    inner = torch.from_numpy(function("fma.rn.f32", (x * 0.044715).numpy(), x.numpy(), torch.ones_like(x).numpy()))
+    tangent = torch.from_numpy(function("tanh.approx.f32", (x * 0.7978845608028654 * inner).numpy()))
+    return x * 0.5 * (tangent + 1)
+
+
+def _linear_with_gelu(session: Session, x: Any, weight: Any, bias: Any) -> Any:
+    """The product's plan is that of the layer without GELU: seven of seven recorded ones."""
+    sums = _linear(session, x, weight, bias)
+    return session.wrapped(gelu_in_cublas(elements_of(sums).contiguous()), sums.doubt)
+
+
 def encoder_layer(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """_transformer_encoder_layer_fwd."""
     (x, width, heads, weight, bias, out_weight, out_bias, is_gelu, norm_first, eps, weight1, bias1, weight2, bias2, up_weight, up_bias, down_weight,
      down_bias, mask, kind) = (argument_of(func, args, kwargs, x.name) for x in func._schema.arguments)
     if x.is_nested or x.numel() == 0:
         return session.without_model(func, args, kwargs, "nested tensors")
-    if is_gelu:
-        return session.without_model(func, args, kwargs, "GELU inside cuBLAS")
+    if is_gelu and x.dtype != torch.float32:
+        return session.without_model(func, args, kwargs, "GELU inside cuBLAS in 16 bits")
 
     def norm(y: Any, gain: Any, shift: Any) -> Any:
         return session.computed(aten.native_layer_norm.default, (y, [width], gain, shift, eps), {})[0]
@@ -112,7 +129,10 @@ def encoder_layer(session: Session, func: Any, args: tuple[Any, ...], kwargs: di
     y = add(_attention(session, y, width, heads, weight, bias, out_weight, out_bias, mask, False, True, kind)[0], x)
     y = y if norm_first else norm(y, weight1, bias1)
     z = norm(y, weight2, bias2) if norm_first else y
-    z = session.computed(aten.relu.default, (_linear(session, z, up_weight, up_bias),), {})
+    if is_gelu:
+        z = _linear_with_gelu(session, z, up_weight, up_bias)
+    else:
+        z = session.computed(aten.relu.default, (_linear(session, z, up_weight, up_bias),), {})
     z = add(_linear(session, z, down_weight, down_bias), y)
     return z if norm_first else norm(z, weight2, bias2)
 
