@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "emulator/gemm/atlas/leaf.hpp"
+#include "emulator/gemm/atlas/one_position.hpp"
 #include "emulator/gemm/atlas/usual_shapes.hpp"
 #include "emulator/gemm/usual_plan.hpp"
 #include "formats/support/error.hpp"
@@ -229,8 +230,10 @@ Answer plan_of(const ProductCall& call) {
   check(call);
   Leaf leaf = leaf_of(call);
   if (is_one_product(call)) leaf = leaf_of_one_product(call, leaf);
-  const std::optional<Leaf> recorded =
-      leaf.agree < rule_agrees ? recorded_leaf(call, leaf) : std::nullopt;
+  std::optional<Leaf> recorded = leaf_of_one_position(call);
+  if (recorded) leaf = *recorded;
+  if (recorded && leaf.agree == rule_agrees) recorded.reset();
+  if (leaf.agree < rule_agrees) recorded = recorded_leaf(call, leaf);
   if (recorded) leaf = *recorded;
   if (!recorded && is_rule_of_small(call, leaf)) leaf.agree = rule_agrees;
   if (!recorded && call.k > 1 && is_exception_of_one_row(call))
