@@ -156,10 +156,13 @@ Scanned integer_scan(const Tensor& input, std::int64_t size, std::int64_t inner,
   return {tensor_of_integers(formats::int64, input.shape, numbers), "integers"};
 }
 
-/// `numbers` are those of the input.
+/// `numbers` are those of the input. Along its last dimension a block takes each row; along another
+/// one, though only dimensions of one element follow, a thread each column.
 template <class Number>
-Scanned scan_of(const Tensor& input, std::vector<Number> numbers, std::int64_t size,
-                std::int64_t inner, Running operation, int threads) {
+Scanned scan_of(const Tensor& input, std::vector<Number> numbers, std::size_t dimension,
+                Running operation, int threads) {
+  const Rows along = rows_along(input, dimension);
+  const std::int64_t size = along.size, inner = along.inner;
   const Step<Number> step{operation, {input.type}};
   const auto count = static_cast<std::int64_t>(numbers.size());
   Scanned scanned;
@@ -172,7 +175,7 @@ Scanned scan_of(const Tensor& input, std::vector<Number> numbers, std::int64_t s
                      ", whose order depends on which tile finishes first";
       return scanned;
     }
-  } else if (inner == 1) {
+  } else if (dimension + 1 == input.shape.size()) {
     const std::int64_t rows = count / size;
     const std::uint32_t log_threads = log_of_threads(size, rows);
     formats::parallel_for(
@@ -201,12 +204,13 @@ Scanned scan_of(const Tensor& input, std::vector<Number> numbers, std::int64_t s
 Scanned scan(const Tensor& input, std::int64_t dimension, Running operation, int threads) {
   if (input.rank() == 0) return {input, "one element"};
   const auto d = dimension_of(input, dimension);
-  const Rows along = rows_along(input, d);
-  const std::int64_t size = along.size, inner = along.inner;
-  if (formats::is_integer(input.type)) return integer_scan(input, size, inner, operation);
+  if (formats::is_integer(input.type)) {
+    const Rows along = rows_along(input, d);
+    return integer_scan(input, along.size, along.inner, operation);
+  }
   Scanned scanned = input.type == formats::fp64
-                        ? scan_of(input, doubles_of(input), size, inner, operation, threads)
-                        : scan_of(input, numbers_of(input), size, inner, operation, threads);
+                        ? scan_of(input, doubles_of(input), d, operation, threads)
+                        : scan_of(input, numbers_of(input), d, operation, threads);
   if (scanned.is_ordered) scanned.result.stride = dense_stride_like(input);
   return scanned;
 }

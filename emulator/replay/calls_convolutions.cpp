@@ -210,9 +210,16 @@ ProductVerdict transposed_verdict(const ConvolutionCall& x, const Tensor& output
   return verdict_of_product(product, context);
 }
 
+/// No library's choice for other types, FP64 above all, has been measured.
+void require_measured_type(const Tensor& input, const Context& context) {
+  if (!context.has_results && !operators::is_working_type(input.type))
+    throw UnknownArguments{"a convolution of a type that was not measured"};
+}
+
 Answer convolution(const Call& call, Context& context) {
   const auto results = tensors_of(call.out);
   if (results.size() != 1) throw UnknownArguments{"a convolution gives one tensor"};
+  require_measured_type(call.tensor(0, "input"), context);
   ConvolutionCall x;
   const bool is_1d = call.tensor(0, "input").rank() == 3;
   x.input = as_2d(call.tensor(0, "input"));
@@ -392,6 +399,7 @@ Answer convolution_backward(const Call& call, Context& context) {
   if (out == nullptr || out->size() != 3) throw UnknownArguments{"three results are needed"};
   ConvolutionCall x;
   const Tensor& given = call.tensor(0, "grad_output");
+  require_measured_type(given, context);
   const bool is_1d = given.rank() == 3;
   Tensor maps = as_2d(given);
   x.input = as_2d(call.tensor(1, "input"));

@@ -55,13 +55,12 @@ bool is_for_lists(const Call& call) {
   return true;
 }
 
-/// What the kernels of lists do otherwise: they divide by a number, and do not multiply by its
-/// reciprocal, and they take powers of any exponent by powf. The number is FP32 then, in whatever
-/// type the tensor is. Gives whether it changed the call.
-bool adapt_to_lists(const std::string& name, Call& single) {
-  if ((name != "div" && name != "pow") || single.args.size() < 2 ||
-      single.args[1].tensor() != nullptr)
-    return false;
+/// What the kernels of lists do otherwise: of a number for each tensor they divide by it, and do not
+/// multiply by its reciprocal, and they take powers of any exponent by powf. The number is FP32
+/// then, in whatever type the tensor is. Gives whether it changed the call.
+bool adapt_to_lists(const std::string& name, bool has_list_of_numbers, Call& single) {
+  if (!(name == "div" && has_list_of_numbers) && name != "pow") return false;
+  if (single.args.size() < 2 || single.args[1].tensor() != nullptr) return false;
   const formats::Format& type = single.tensor(0, "self").type;
   if (type != formats::fp64 && !operators::is_working_type(type)) return false;
   const double number = single.number(1, "other");
@@ -94,6 +93,7 @@ Answer each_tensor(const Call& call, Context& context) {
   if (handler == nullptr) return unmodelled("no model of this operator");
   const std::vector<Tensor> tensors = call.tensors(0, "self");
   const bool is_of_lists = !tensors.empty() && is_for_lists(call);
+  const bool has_list_of_numbers = call.args.size() > 1 && call.args[1].list() != nullptr;
   const bool has_tensor_of_numbers =
       name.starts_with("addc") && call.args.size() > 3 && call.args[3].tensor() != nullptr;
   Answer answer;
@@ -106,7 +106,7 @@ Answer each_tensor(const Call& call, Context& context) {
                                 : part_of(call.args[k], i, tensors.size()));
     for (const auto& [key, value] : call.kwargs)
       single.kwargs.emplace(key, part_of(value, i, tensors.size()));
-    const bool is_adapted = is_of_lists && adapt_to_lists(name, single);
+    const bool is_adapted = is_of_lists && adapt_to_lists(name, has_list_of_numbers, single);
     Answer of_one = handler->answer(single, context);
     if (of_one.status != Status::exact) return of_one;
     answer.results.push_back(std::move(of_one.results.at(0)));

@@ -25,8 +25,8 @@ class Product(torch.autograd.Function):
     """Of elements without a zero, or of all elements with several."""
 
     @staticmethod
-    def forward(context: Any, x: Any, dim: Any, keeps: bool, has_zeros: bool) -> Any:
-        result = aten.prod.default(x) if dim is None else aten.prod.dim_int(x, dim, keeps)
+    def forward(context: Any, x: Any, dim: Any, keeps: bool, dtype: Any, has_zeros: bool) -> Any:
+        result = aten.prod.default(x, dtype=dtype) if dim is None else aten.prod.dim_int(x, dim, keeps, dtype=dtype)
         context.save_for_backward(x, result)
         context.dim, context.keeps, context.has_zeros = dim, keeps, has_zeros
         return result
@@ -37,10 +37,11 @@ class Product(torch.autograd.Function):
         x, result = context.saved_tensors
         dim, keeps = context.dim, context.keeps
         if context.has_zeros:
-            return torch.zeros_like(x, memory_format=torch.contiguous_format), None, None, None
+            return torch.zeros_like(x, memory_format=torch.contiguous_format), None, None, None, None
+        x = x.to(gradient.dtype)
         if dim is not None and not keeps:
             gradient, result = gradient.unsqueeze(dim), result.unsqueeze(dim)
-        return gradient * (result / x), None, None, None
+        return gradient * (result / x), None, None, None, None
 
 
 def reversed_sums(x: Any, dim: int) -> Any:
@@ -49,8 +50,8 @@ def reversed_sums(x: Any, dim: int) -> Any:
 
 class RunningProduct(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Any, dim: int) -> Any:
-        result = aten.cumprod.default(x, dim)
+    def forward(context: Any, x: Any, dim: int, dtype: Any) -> Any:
+        result = aten.cumprod.default(x, dim, dtype=dtype)
         context.save_for_backward(x, result)
         context.dim = dim
         return result
@@ -59,10 +60,13 @@ class RunningProduct(torch.autograd.Function):
     def backward(context: Any, *gradients: Any) -> Any:
         (gradient,), (x, result), dim = gradients, context.saved_tensors, context.dim
         if x.numel() < 2 or x.shape[dim] == 1:
-            return gradient, None
+            return gradient, None, None
+        gradient = gradient.to(x.dtype)
         weighted = result * gradient
         if not zeros_in(x):
-            return reversed_sums(weighted, dim) / x, None
+            return reversed_sums(weighted, dim) / x, None, None
+        if result.dtype != x.dtype:
+            raise Unmodelled("aten.cumprod.default", "a gradient of another type than the numbers, of which one is zero")
         if torch.is_grad_enabled():
             raise Unmodelled("aten.cumprod.default", "a gradient that is differentiated again, of numbers with a zero")
         # Before the first zero, at it, and after it, where the gradient is 0.
@@ -76,12 +80,13 @@ class RunningProduct(torch.autograd.Function):
         after = after & ~is_first
         sums = (x.masked_fill(~after, 1.0).cumprod(dim) * gradient.masked_fill(zeros_so_far != 1, 0.0)).sum(dim, keepdim=True)
         products = result.gather(dim, (first - 1).clamp(min=0)).masked_fill(first == 0, 1.0)
-        return of_all.masked_scatter(is_first, (sums * products).masked_select(is_first)), None
+        return of_all.masked_scatter(is_first, (sums * products).masked_select(is_first)), None, None
 
 
 def has_own_formula(x: Any, dtype: Any) -> bool:
     """Does PyTorch ask whether tensors are of a subclass?"""
-    return bool(dtype in (None, x.dtype) and torch.is_grad_enabled() and x.requires_grad and x.is_floating_point() and x.dim())
+    is_floating = x.is_floating_point() and (dtype is None or dtype.is_floating_point)
+    return bool(is_floating and torch.is_grad_enabled() and x.requires_grad and x.dim())
 
 
 def install() -> Any:
@@ -93,17 +98,17 @@ def install() -> Any:
 
     def product(x: Any, *, dtype: Any = None) -> Any:
         if has_own_formula(x, dtype) and (zeros := zeros_in(x)) != 1:
-            return Product.apply(x, None, False, zeros > 0)
+            return Product.apply(x, None, False, dtype, zeros > 0)
         return aten.prod.default.redispatch(own, x, dtype=dtype)
 
     def product_of_dimension(x: Any, dim: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
         if has_own_formula(x, dtype) and not zeros_in(x):
-            return Product.apply(x, dim, keepdim, False)
+            return Product.apply(x, dim, keepdim, dtype, False)
         return aten.prod.dim_int.redispatch(own, x, dim, keepdim, dtype=dtype)
 
     def running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
         if has_own_formula(x, dtype):
-            return RunningProduct.apply(x, dim)
+            return RunningProduct.apply(x, dim, dtype)
         return aten.cumprod.default.redispatch(own, x, dim, dtype=dtype)
 
     for name, function in (("prod", product), ("prod.dim_int", product_of_dimension), ("cumprod", running_product)):

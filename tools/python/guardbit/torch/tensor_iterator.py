@@ -95,7 +95,8 @@ def like(tensor: torch.Tensor) -> Strides:
 
 aten = torch.ops.aten
 # Pointwise operators that PyTorch does not mark as such.
-_POINTWISE = {aten.hardtanh_backward, aten.hardswish_backward, aten.elu_backward, aten.floor_divide}
+_POINTWISE = {aten.hardtanh_backward, aten.hardswish_backward, aten.elu_backward, aten.floor_divide, aten.softplus_backward, aten.hardsigmoid_backward,
+              aten.mish_backward, aten.hardshrink_backward, aten.softshrink_backward}
 # Whose arguments the iterator takes in another order than the operator.
 _ORDERS: dict[Any, tuple[int, ...]] = {
     aten.threshold_backward: (1, 0),
