@@ -92,7 +92,7 @@ def run(script: str, arguments: list[str], options: argparse.Namespace, driver: 
         status = exit_status(leaving.code)
     except Unmodelled as error:
         sys.stdout.flush()
-        message(f"{error.place}: {error.what} has no model: {error.reason}")
+        message(f"{error.place}: {error.what} has no model: {error.reason}" + (f"; {error.tensors}" if error.tensors else ""))
         status = NOT_MODELLED
     except Differs as error:
         sys.stdout.flush()

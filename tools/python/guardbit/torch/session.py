@@ -18,7 +18,7 @@ from .forms import IN_ROWS, form_of
 from .gpu_tensor import GpuTensor, internals
 from .recording.facts import is_without_autograd, tensors_in
 from .run_report import RULE, Report
-from .unmodelled import Unmodelled
+from .unmodelled import Unmodelled, told_of_tensors
 
 # Operators that neither compute nor draw, beside views: PyTorch does them on the CPU's copies of the elements.
 MOVING = frozenset("""
@@ -265,7 +265,7 @@ class Session(TorchDispatchMode):
     def without_model(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, generator: Any = None) -> Any:
         name = str(func)
         if self.unmodelled != "torch" or generator is not None:
-            raise Unmodelled(name, reason)
+            raise Unmodelled(name, reason, told_of_tensors(func, args, kwargs))
         self.report.add_unmodelled(name, reason)
         return self.given(func, args, kwargs, on_cpu(func, args, kwargs), doubt_of(args, kwargs) or name)
 
