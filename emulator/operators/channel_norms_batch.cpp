@@ -26,10 +26,25 @@ std::size_t threads_along(std::int64_t image) {
   return block_threads;
 }
 
+/// The threads of a block that go through a channel's images: some beside each other take an image.
+struct ThreadsOfImages {
+  std::size_t along = 1, across = 1;
+};
+ThreadsOfImages threads_of_images(const ChannelLayout& layout) {
+  const std::size_t along = threads_along(layout.image);
+  return {along, block_threads / along};
+}
+/// Those of the kernel that does nothing but the sums of a gradient.
+ThreadsOfImages threads_of_sums(const ChannelLayout& layout) {
+  const std::size_t images = std::bit_floor(static_cast<std::size_t>(layout.batch));
+  const std::size_t across = std::min(images, block_threads / warp_lanes);
+  return {std::min(threads_along(layout.image), block_threads / across), across};
+}
+
 /// Calls body(thread, index) for a channel's elements in each thread's order: images in turn.
 template <class Body>
-void for_each_of_images(const ChannelLayout& layout, const Body& body) {
-  const std::size_t along = threads_along(layout.image), across = block_threads / along;
+void for_each_of_images(const ChannelLayout& layout, ThreadsOfImages threads, const Body& body) {
+  const auto [along, across] = threads;
   for (std::int64_t n = 0; n < layout.batch; ++n) {
     const std::size_t row = static_cast<std::size_t>(n) % across * along;
     for (std::int64_t i = 0; i < layout.image; ++i)
@@ -48,7 +63,7 @@ Moments merged_images(Moments a, Moments b) {
 
 Moments moments_of_images(const ChannelLayout& layout, std::span<const float> channel) {
   std::vector<Moments> all(block_threads);
-  for_each_of_images(layout, [&](std::size_t t, std::size_t i) {
+  for_each_of_images(layout, threads_of_images(layout), [&](std::size_t t, std::size_t i) {
     const float count = all[t].count + 1, delta = channel[i] - all[t].mean;
     const float mean = all[t].mean + delta / count;
     all[t] = {mean, std::fma(delta, channel[i] - mean, all[t].squares), count};
@@ -230,13 +245,9 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
   const ChannelLayout layout(input);
   const bool is_input_together = is_for_channels_together(input);
   const bool is_together = is_input_together && is_for_channels_together(gradient);
-  // Sums by a kernel of their own: by the same threads where they are known.
+  // Sums by a kernel of their own.
   const bool is_apart = !is_together && (is_input_together || !needs_input);
-  if (is_apart && (needs_input || layout.image > static_cast<std::int64_t>(warp_lanes) ||
-                   input.type != formats::fp32))
-    throw UnknownShape{
-        "batch_norm's gradient in another order than its input, or without the "
-        "input's gradient"};
+  const ThreadsOfImages threads = is_apart ? threads_of_sums(layout) : threads_of_images(layout);
   const NumberView gradients(gradient), numbers(input);
   const std::vector<float> weights = layout.of_channels(weight);
   const auto channels = static_cast<std::size_t>(layout.channels);
@@ -257,16 +268,10 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
       }
       sum = sum_of_pixels(shape, first);
       products = sum_of_pixels(shape, second);
-      const float slope = ((reciprocals[c] * reciprocals[c]) * products) * share;
-      for (std::size_t i = 0; i < own.size(); ++i)
-        own[i] =
-            moment == Moment::of_input
-                ? std::fma(-(channel[i] - means[c]), slope, std::fma(-sum, share, own[i])) * scale
-                : own[i] * number_or(weights, c, 1) * reciprocals[c];
     } else {
       std::vector<float> first(block_threads), second(block_threads);
       const bool is_fp32 = input.type == formats::fp32;
-      for_each_of_images(layout, [&](std::size_t t, std::size_t i) {
+      for_each_of_images(layout, threads, [&](std::size_t t, std::size_t i) {
         first[t] += own[i];
         const float x = channel[i] - means[c];
         second[t] = is_fp32 ? std::fma(x, own[i], second[t])
@@ -274,6 +279,15 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
       });
       sum = sum_through_type(input.type, first);
       products = sum_through_type(input.type, second);
+    }
+    if (is_together || is_apart) {
+      const float slope = ((reciprocals[c] * reciprocals[c]) * products) * share;
+      for (std::size_t i = 0; i < own.size(); ++i)
+        own[i] =
+            moment == Moment::of_input
+                ? std::fma(-(channel[i] - means[c]), slope, std::fma(-sum, share, own[i])) * scale
+                : own[i] * number_or(weights, c, 1) * reciprocals[c];
+    } else {
       const float of_mean = sum * share;
       const float slope = ((products * share) * reciprocals[c]) * reciprocals[c];
       for (std::size_t i = 0; i < own.size(); ++i)
@@ -291,7 +305,9 @@ ChannelNormGradients gradients_by(const Tensor& gradient, const Tensor& input,
   return {tensor_of_numbers(input.type, input.shape, input.stride, results),
           tensor_of_numbers(type, of_channels, of_weight),
           tensor_of_numbers(type, of_channels, of_bias),
-          is_together ? "channels together" : "512 threads a channel, two stages"};
+          is_together ? "channels together"
+          : is_apart  ? std::to_string(threads.across) + " images at a time, sums apart"
+                      : "512 threads a channel, two stages"};
 }
 
 }  // namespace

@@ -61,12 +61,15 @@ _BATCH_NORMS = {torch.ops.aten.cudnn_batch_norm, torch.ops.aten.cudnn_batch_norm
 
 
 def _of_batch_norm(func: Any, form: Any, args: tuple[Any, ...]) -> Any:
-    """Of an image or volume: cuDNN's results lie as the input says. PyTorch's own gradient lies in rows, but in training where channels lie together."""
+    """Of an image or volume: cuDNN's results lie as the input says. PyTorch's own gradient lies in rows, but in training where the input's
+    channels lie together."""
     if form[0] is None:
         return form
     if func.overloadpacket is not torch.ops.aten.native_batch_norm_backward:
         return (_laid(form[0], _lies_together(args[0])), *form[1:])
-    return form if args[7] and _lies_together(args[1]) else (_laid(form[0], False), *form[1:])
+    if not (args[7] and _lies_together(args[1])):
+        return (_laid(form[0], False), *form[1:])
+    return form if _lies_together(args[0]) else (_laid(form[0], True), *form[1:])
 
 
 aten = torch.ops.aten
