@@ -322,6 +322,13 @@ Answer with_parameters(const Call& call, Context& context, std::string_view name
   return with_numbers(call, context, name, operands, numbers, common_type(operands));
 }
 
+/// Of order 1; digamma has a name of its own.
+Answer polygamma(const Call& call, Context& context) {
+  const std::vector<Operand> operands = {operand(call, 1, "self")};
+  if (call.integer(0, "n") != 1) return unmodelled("polygamma of another order than 1");
+  return with_numbers(call, context, "trigamma", operands, {}, common_type(operands));
+}
+
 Answer gelu(const Call& call, Context& context) {
   const bool by_tanh = call.text(1, "approximate", "none") == "tanh";
   return with_parameters(call, context, by_tanh ? "gelu_tanh" : "gelu", {});
@@ -424,13 +431,14 @@ Answer elu_backward(const Call& call, Context& context) {
 }
 
 constexpr std::array unary_names = {
-    "abs",   "acos",        "acosh",       "asin",     "asinh",       "atan",    "atanh",
-    "cos",   "cosh",        "digamma",     "erf",      "erfc",        "erfinv",  "exp",
-    "exp2",  "expm1",       "frac",        "isfinite", "isinf",       "isnan",   "lgamma",
-    "log",   "log10",       "log1p",       "log2",     "logical_not", "neg",     "reciprocal",
-    "rsqrt", "hardswish",   "hardsigmoid", "mish",     "relu",        "sigmoid", "sign",
-    "sgn",   "signbit",     "silu",        "sin",      "sinh",        "sqrt",    "tan",
-    "tanh",  "bitwise_not", "deg2rad",     "rad2deg",  "sinc",        "angle",   "special_entr"};
+    "abs",   "acos",        "acosh",       "asin",       "asinh",       "atan",    "atanh",
+    "cos",   "cosh",        "digamma",     "erf",        "erfc",        "erfinv",  "exp",
+    "exp2",  "expm1",       "frac",        "isfinite",   "isinf",       "isnan",   "lgamma",
+    "log",   "log10",       "log1p",       "log2",       "logical_not", "neg",     "reciprocal",
+    "rsqrt", "hardswish",   "hardsigmoid", "mish",       "relu",        "sigmoid", "sign",
+    "sgn",   "signbit",     "silu",        "sin",        "sinh",        "sqrt",    "tan",
+    "tanh",  "bitwise_not", "deg2rad",     "rad2deg",    "sinc",        "angle",   "special_entr",
+    "i0",    "special_i0e", "special_i1",  "special_i1e"};
 constexpr std::array binary_names = {"heaviside",   "bitwise_and", "bitwise_or",  "bitwise_xor",
                                      "fmax",        "fmin",        "logical_and", "logical_or",
                                      "logical_xor", "maximum",     "minimum",     "mul"};
@@ -471,6 +479,7 @@ constexpr std::array others = {
     Named{"clamp_max", clamp},
     Named{"where", where},
     Named{"masked_fill", masked_fill},
+    Named{"polygamma", polygamma},
     Named{"gelu", gelu},
     Named{"softplus", softplus},
     Named{"elu", elu},

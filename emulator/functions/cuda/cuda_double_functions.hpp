@@ -89,6 +89,17 @@ inline double polynomial_of_asin(double square) {
                              0x1.5555555555f4dp-3});
 }
 
+/// atan(x) / x - 1, divided by x x.
+inline double polynomial_of_atan(double square) {
+  return polynomial(
+      square,
+      {-0x1.53e1d2a25ff7ep-16, 0x1.d3b63dbb65b49p-13, -0x1.312788dde082ep-10, 0x1.f9690c8249315p-9,
+       -0x1.2cf5aabc7cf0dp-7, 0x1.162b0b2a3bfdep-6, -0x1.a7256feb6fc6bp-6, 0x1.171560ce4a489p-5,
+       -0x1.4f44d841450e4p-5, 0x1.7ee3d3f36bb95p-5, -0x1.ad32ae04a9fd1p-5, 0x1.e17813d66954fp-5,
+       -0x1.11089ca9a5bcdp-4, 0x1.3b12b2db51738p-4, -0x1.745d022f8dc5cp-4, 0x1.c71c709dfe927p-4,
+       -0x1.2492491fa1744p-3, 0x1.99999999840d2p-3, -0x1.555555555544cp-2});
+}
+
 /// A sum of two numbers, the second smaller by far, that together have more bits than one.
 struct Pair {
   double high = 0, low = 0;
@@ -286,14 +297,7 @@ inline double atan(double x) {
   double t = magnitude;
   if (is_inverse) t = magnitude == infinite ? 0 : inverse(magnitude);
   const double square = t * t;
-  const double p = polynomial(
-      square,
-      {-0x1.53e1d2a25ff7ep-16, 0x1.d3b63dbb65b49p-13, -0x1.312788dde082ep-10, 0x1.f9690c8249315p-9,
-       -0x1.2cf5aabc7cf0dp-7, 0x1.162b0b2a3bfdep-6, -0x1.a7256feb6fc6bp-6, 0x1.171560ce4a489p-5,
-       -0x1.4f44d841450e4p-5, 0x1.7ee3d3f36bb95p-5, -0x1.ad32ae04a9fd1p-5, 0x1.e17813d66954fp-5,
-       -0x1.11089ca9a5bcdp-4, 0x1.3b12b2db51738p-4, -0x1.745d022f8dc5cp-4, 0x1.c71c709dfe927p-4,
-       -0x1.2492491fa1744p-3, 0x1.99999999840d2p-3, -0x1.555555555544cp-2});
-  const double angle = std::fma(square * p, t, t);
+  const double angle = std::fma(square * polynomial_of_atan(square), t, t);
   return std::copysign(is_inverse ? high_half_pi - angle : angle, x);
 }
 

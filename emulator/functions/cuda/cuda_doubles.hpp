@@ -66,6 +66,19 @@ inline double scaled_twice(double x, std::int32_t n) {
   return scaled(x, half) * scaled(1, n - half);
 }
 
+/// sin(x) / x - 1 and cos(x), by x x of an x up to pi / 4.
+inline double sine_factor(double square) {
+  return std::fma(
+      polynomial(square, {0x1.5db65f9785ebap-33, -0x1.ae5f12cb0d246p-26, 0x1.71de369ace392p-19,
+                          -0x1.a01a019db62a1p-13, 0x1.1111111110818p-7, -0x1.5555555555554p-3}),
+      square, 0.0);
+}
+inline double cosine_by_square(double square) {
+  return polynomial(
+      square, {-0x1.8ff8320fd8164p-37, 0x1.1eea7c1ef8528p-29, -0x1.27e4f8e06e6d9p-22,
+               0x1.a01a019ddbce9p-16, -0x1.6c16c16c15d47p-10, 0x1.5555555555551p-5, -0.5, 1.0});
+}
+
 }  // namespace doubles
 
 /// e^x: 2^n times a polynomial of x - n ln(2), in two factors where 2^n is out of range.
@@ -147,13 +160,8 @@ inline SineAndCosine sin_cos_pi(double x) {
   const double rest = std::fma(-turns, 0.5, x);
   const double angle = std::fma(rest, 0x1.921fb54442d18p+1, rest * 0x1.1a62633145c07p-53);
   const double square = angle * angle;
-  const double of_sine =
-      polynomial(square, {0x1.5db65f9785ebap-33, -0x1.ae5f12cb0d246p-26, 0x1.71de369ace392p-19,
-                          -0x1.a01a019db62a1p-13, 0x1.1111111110818p-7, -0x1.5555555555554p-3});
-  const double of_cosine = polynomial(
-      square, {-0x1.8ff8320fd8164p-37, 0x1.1eea7c1ef8528p-29, -0x1.27e4f8e06e6d9p-22,
-               0x1.a01a019ddbce9p-16, -0x1.6c16c16c15d47p-10, 0x1.5555555555551p-5, -0.5, 1.0});
-  SineAndCosine all{std::fma(angle, square * of_sine, angle), of_cosine};
+  SineAndCosine all{std::fma(angle, doubles::sine_factor(square), angle),
+                    doubles::cosine_by_square(square)};
   const auto quarters = static_cast<std::int64_t>(turns);
   if ((quarters & 1) != 0) all = {all.cosine, -all.sine};
   if ((quarters & 2) != 0) all = {-all.sine, -all.cosine};

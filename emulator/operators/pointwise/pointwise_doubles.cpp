@@ -8,9 +8,10 @@
 #include <numbers>
 #include <vector>
 
-#include "emulator/functions/cuda/cuda_double_functions.hpp"
+#include "emulator/functions/cuda/cuda_double_trigonometry.hpp"
 #include "emulator/functions/rounded_instruction.hpp"
 #include "emulator/operators/broadcast.hpp"
+#include "emulator/operators/pointwise/modified_bessel.hpp"
 #include "formats/support/parallel.hpp"
 
 namespace guardbit::emulator::operators {
@@ -97,6 +98,65 @@ double mish_backward(double dy, double x) {
   return mul(dy, fma(mul(x, s), fma(-t, t, 1), t));
 }
 
+double logistic(double x) { return div(1, add(1, power(-x))); }
+/// PyTorch has it as a number of FP32.
+constexpr double sixth = 1.0F / 6;
+/// x + 3, kept in 0 to 6.
+double hard_gate(double x) { return lesser(greater(add(x, 3), 0), 6); }
+double log_sigmoid(double x) { return sub(x >= 0 ? 0 : x, logarithm_of_next(power(-std::abs(x)))); }
+double log_sigmoid_backward(double dy, double x) {
+  const double z = power(-std::abs(x)), share = div(z, add(1, z));
+  return mul(dy, x < 0 ? sub(1, share) : share);
+}
+
+/// The recurrence up to 10, then the asymptotic series.
+double digamma(double x) {
+  if (x == 0) return std::copysign(infinity, -x);
+  double result = 0;
+  if (x < 0) {
+    if (x == std::trunc(x)) return std::numeric_limits<double>::quiet_NaN();
+    double whole = 0;
+    result = div(-pi, of_function(cuda_math::tan, mul(pi, std::modf(x, &whole))));
+    x = sub(1, x);
+  }
+  while (x < 10) {
+    result = sub(result, div(1, x));
+    x = add(x, 1);
+  }
+  constexpr double of_ten = 2.25175258906672110764;
+  if (x == 10) return add(result, of_ten);
+  double series = 0;
+  if (x < 1e17) {
+    const double z = div(1, mul(x, x));
+    constexpr std::array coefficients = {8.33333333333333333333E-2, -2.10927960927960927961E-2,
+                                         7.57575757575757575758E-3, -4.16666666666666666667E-3,
+                                         3.96825396825396825397E-3, -8.33333333333333333333E-3,
+                                         8.33333333333333333333E-2};
+    for (const double coefficient : coefficients) series = std::fma(series, z, coefficient);
+    series = mul(z, series);
+  }
+  return add(sub(sub(logarithm(x), div(0.5, x)), series), result);
+}
+
+/// polygamma of order 1: six steps up, then the asymptotic series; reflected below 0.5.
+double trigamma(double x) {
+  double result = 0;
+  const bool is_reflected = x < 0.5;
+  if (is_reflected) {
+    const double sine = of_function(cuda_math::sin, mul(pi, x));
+    result = sub(result, div(pi * pi, mul(sine, sine)));
+    x = sub(1, x);
+  }
+  for (int i = 0; i < 6; ++i) {
+    result = add(result, div(1, mul(x, x)));
+    x = add(x, 1);
+  }
+  const double z = div(1, mul(x, x));
+  const double series = fma(-z, fma(-z, 1.0 / 42, 1.0 / 30), 1.0 / 6);
+  result = add(result, div(fma(z, series, add(1, div(1, mul(2, x)))), x));
+  return is_reflected ? -result : result;
+}
+
 double lerp(double x, double y, double weight) {
   const double way = sub(y, x);
   return std::abs(weight) < 0.5 ? fma(weight, way, x) : fma(-way, sub(1, weight), y);
@@ -153,6 +213,24 @@ constexpr std::array table =
                        [](double x, double, double, P) { return logarithm(x); }},
         DoubleOperator{"sigmoid", 1, "1 / (1 + exp(-x))",
                        [](double x, double, double, P) { return div(1, add(1, power(-x))); }},
+        DoubleOperator{
+            "hardswish", 1, "(x min(max(x + 3, 0), 6)) (1 / 6)",
+            [](double x, double, double, P) { return mul(mul(x, hard_gate(x)), sixth); }},
+        DoubleOperator{"hardsigmoid", 1, "min(max(x + 3, 0), 6) (1 / 6)",
+                       [](double x, double, double, P) { return mul(hard_gate(x), sixth); }},
+        DoubleOperator{"log_sigmoid", 1, "min(0, x) - log1p(exp(-|x|))",
+                       [](double x, double, double, P) { return log_sigmoid(x); }},
+        DoubleOperator{"special_entr", 1, "(-x) log(x) above 0, 0 where x is 0, else -infinity",
+                       [](double x, double, double, P) {
+                         if (std::isnan(x)) return x;
+                         if (x > 0) return mul(-x, logarithm(x));
+                         return x == 0 ? 0 : -infinity;
+                       }},
+        DoubleOperator{"logit", 1, "log(z / (1 - z)), z is x kept in p to q",
+                       [](double x, double, double, P p) {
+                         const double z = x < p[0] ? p[0] : x > p[1] ? p[1] : x;
+                         return logarithm(div(z, sub(1, z)));
+                       }},
         DoubleOperator{"silu", 1, "x / (1 + exp(-x))",
                        [](double x, double, double, P) { return div(x, add(1, power(-x))); }},
         DoubleOperator{"exp2", 1, "exp2(x)",
@@ -179,6 +257,52 @@ constexpr std::array table =
         DoubleOperator{"atan", 1, "atan(x)",
                        [](double x, double, double, P) { return of_function(cuda_math::atan, x); }},
         DoubleOperator{"erf", 1, "erf(x)", [](double x, double, double, P) { return error(x); }},
+        DoubleOperator{"sin", 1, "sin(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::sin, x); }},
+        DoubleOperator{"cos", 1, "cos(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::cos, x); }},
+        DoubleOperator{"tan", 1, "tan(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::tan, x); }},
+        DoubleOperator{"log2", 1, "log2(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::log2, x); }},
+        DoubleOperator{
+            "log10", 1, "log10(x)",
+            [](double x, double, double, P) { return of_function(cuda_math::log10, x); }},
+        DoubleOperator{"asin", 1, "asin(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::asin, x); }},
+        DoubleOperator{
+            "asinh", 1, "asinh(x)",
+            [](double x, double, double, P) { return of_function(cuda_math::asinh, x); }},
+        DoubleOperator{
+            "atanh", 1, "atanh(x)",
+            [](double x, double, double, P) { return of_function(cuda_math::atanh, x); }},
+        DoubleOperator{"erfc", 1, "erfc(x)",
+                       [](double x, double, double, P) { return of_function(cuda_math::erfc, x); }},
+        DoubleOperator{"sinc", 1, "1 where x is 0, else sin(x pi) / (x pi)",
+                       [](double x, double, double, P) {
+                         const double angle = mul(x, pi);
+                         return x == 0 ? 1 : div(of_function(cuda_math::sin, angle), angle);
+                       }},
+        DoubleOperator{"digamma", 1, "as of FP32, in FP64",
+                       [](double x, double, double, P) { return digamma(x); }},
+        DoubleOperator{"trigamma", 1, "as of FP32, in FP64",
+                       [](double x, double, double, P) { return trigamma(x); }},
+        DoubleOperator{
+            "i0", 1, "I0(x)",
+            [](double x, double, double,
+               P) { return of_unit(RoundedOperation::add, bessel::of_order_0(x, false), x, x); }},
+        DoubleOperator{
+            "special_i0e", 1, "I0(x) exp(-|x|)",
+            [](double x, double, double,
+               P) { return of_unit(RoundedOperation::add, bessel::of_order_0(x, true), x, x); }},
+        DoubleOperator{
+            "special_i1", 1, "I1(x)",
+            [](double x, double, double,
+               P) { return of_unit(RoundedOperation::add, bessel::of_order_1(x, false), x, x); }},
+        DoubleOperator{
+            "special_i1e", 1, "I1(x) exp(-|x|)",
+            [](double x, double, double,
+               P) { return of_unit(RoundedOperation::add, bessel::of_order_1(x, true), x, x); }},
         DoubleOperator{"angle", 1, "pi below 0, else 0; a NaN stays",
                        [](double x, double, double, P) {
                          return std::isnan(x) ? x : x < 0 ? pi : 0;
@@ -276,6 +400,10 @@ constexpr std::array table =
             2, "pow(x, y)",
             [](double x, double y, double,
                P) { return of_unit(RoundedOperation::add, cuda_math::pow(x, y), x, y); }},
+        DoubleOperator{
+            "atan2", 2, "atan2(x, y)",
+            [](double x, double y, double,
+               P) { return of_unit(RoundedOperation::add, cuda_math::atan2(x, y), x, y); }},
         DoubleOperator{"hypot", 2,
                        "hypot(x, y)", [](double x, double y, double, P) { return length(x, y); }},
         DoubleOperator{
@@ -299,6 +427,30 @@ constexpr std::array table =
                        }},
         DoubleOperator{"tanh_backward", 2, "x fma(-y, y, 1)",
                        [](double x, double y, double, P) { return mul(x, fma(-y, y, 1)); }},
+        DoubleOperator{"silu_backward", 2, "s = 1 / (1 + exp(-y)); (x s) fma(y, 1 - s, 1)",
+                       [](double dy, double x, double, P) {
+                         const double s = logistic(x);
+                         return mul(mul(dy, s), fma(x, sub(1, s), 1));
+                       }},
+        DoubleOperator{"hardswish_backward", 2, "y <= -3: 0; y < 3: x (y / 3 + 0.5); else x",
+                       [](double dy, double x, double, P) {
+                         if (x <= -3) return 0.0;
+                         return x < 3 ? mul(dy, add(div(x, 3), 0.5)) : dy;
+                       }},
+        DoubleOperator{
+            "hardsigmoid_backward", 2, "-3 < y < 3: x (1 / 6), else 0",
+            [](double dy, double x, double, P) { return x > -3 && x < 3 ? mul(dy, sixth) : 0; }},
+        DoubleOperator{"log_sigmoid_backward", 2,
+                       "z = exp(-|y|); x (1 - z / (1 + z)) below 0, else x (z / (1 + z))",
+                       [](double dy, double x, double, P) { return log_sigmoid_backward(dy, x); }},
+        DoubleOperator{"logit_backward", 2, "x / (y (1 - y)) where y is in p to q, else r",
+                       [](double dy, double x, double, P p) {
+                         return x < p[0] || x > p[1] ? p[2] : div(dy, mul(x, sub(1, x)));
+                       }},
+        DoubleOperator{"glu", 2, "x (1 / (1 + exp(-y)))",
+                       [](double x, double y, double, P) { return mul(x, logistic(y)); }},
+        DoubleOperator{"glu_backward", 2, "(1 / (1 + exp(-y))) x",
+                       [](double dy, double gate, double, P) { return mul(logistic(gate), dy); }},
         DoubleOperator{"gelu_backward", 2,
                        "x fma(1 + erf(y sqrt(0.5)), 0.5, y exp((-0.5 y) y) / sqrt(2 pi))",
                        [](double x, double y, double, P) { return gelu_backward(x, y); }},
@@ -340,6 +492,11 @@ constexpr std::array table =
         // Three.
         DoubleOperator{"lerp", 3, "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",
                        [](double x, double y, double z, P) { return lerp(x, y, z); }},
+        DoubleOperator{"glu_backward_gate", 3, "s = 1 / (1 + exp(-z)); (((1 - s) s) x) y",
+                       [](double dy, double x, double gate, P) {
+                         const double s = logistic(gate);
+                         return mul(mul(mul(sub(1, s), s), dy), x);
+                       }},
         DoubleOperator{"addcmul", 3, "fma(p, y z, x); p = 1: fma(y, z, x)",
                        [](double x, double y, double z, P p) {
                          return p[0] == 1 ? fma(y, z, x) : fma(p[0], mul(y, z), x);

@@ -2,6 +2,7 @@
 #include <limits>
 #include <numbers>
 
+#include "emulator/functions/cuda/cuda_double_trigonometry.hpp"
 #include "emulator/functions/cuda/cuda_error_functions.hpp"
 #include "emulator/functions/cuda/cuda_exponentials.hpp"
 #include "emulator/functions/cuda/cuda_gamma.hpp"
@@ -9,6 +10,7 @@
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
+#include "emulator/operators/pointwise/modified_bessel.hpp"
 #include "emulator/operators/pointwise/pointwise_program.hpp"
 
 namespace guardbit::emulator::operators {
@@ -32,7 +34,7 @@ Number digamma(Number x, P) {
     if (x == trunc(x)) return std::numeric_limits<float>::quiet_NaN();
     double whole = 0;
     const double fraction = std::modf(double{x.number()}, &whole);
-    result = static_cast<float>(-std::numbers::pi / std::tan(std::numbers::pi * fraction));
+    result = static_cast<float>(-std::numbers::pi / cuda_math::tan(std::numbers::pi * fraction));
     x = 1 - x;
   }
   while (x < 10) {
@@ -50,6 +52,26 @@ Number digamma(Number x, P) {
     series = z * sum;
   }
   return ((cuda_math::logf(x) - 0.5F / x) - series) + result;
+}
+
+/// polygamma of order 1: six steps up, then the asymptotic series; reflected below 0.5.
+Number trigamma(Number x, P) {
+  constexpr auto pi = std::numbers::pi_v<float>;
+  Number result = 0;
+  const bool is_reflected = x < 0.5F;
+  if (is_reflected) {
+    const Number sine = cuda_math::sinf(pi * x);
+    result = result - Number(pi * pi) / (sine * sine);
+    x = 1 - x;
+  }
+  for (int i = 0; i < 6; ++i) {
+    result = result + 1 / (x * x);
+    x = x + 1;
+  }
+  const Number z = 1 / (x * x);
+  const Number series = fma(-z, fma(-z, Number(1.0F / 42), Number(1.0F / 30)), Number(1.0F / 6));
+  result = result + fma(z, series, 1 + 1 / (2 * x)) / x;
+  return is_reflected ? -result : result;
 }
 
 Number floor_of(Number x) { return std::floor(x.number()); }
@@ -94,6 +116,15 @@ const std::array table = {
         "digamma",
         "reflected below 0 in FP64; x + 1 until 10; logf(x) - 0.5 / x - z poly(z), z = 1 / (x x)",
         [](Number x, P p) { return digamma(x, p); }),
+    pointwise("trigamma",
+              "reflected below 0.5; 6 times x + 1; (1 + 1 / (2 x) + z poly(z)) / x, z = 1 / (x x)",
+              [](Number x, P p) { return trigamma(x, p); }),
+    pointwise("i0", "I0(x)", [](Number x, P) { return bessel::of_order_0(x, false); }),
+    pointwise("special_i0e", "I0(x) exp(-|x|)",
+              [](Number x, P) { return bessel::of_order_0(x, true); }),
+    pointwise("special_i1", "I1(x)", [](Number x, P) { return bessel::of_order_1(x, false); }),
+    pointwise("special_i1e", "I1(x) exp(-|x|)",
+              [](Number x, P) { return bessel::of_order_1(x, true); }),
     pointwise("nan_to_num", "p for a NaN, q and r for the infinities, else x",
               [](Number x, P p) -> Number {
                 if (is_nan(x)) return p.numbers[0];
