@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -12,10 +13,12 @@
 #include <vector>
 
 #include "emulator/functions/cuda/cuda_doubles.hpp"
+#include "emulator/functions/cuda/cuda_trigonometry.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 #include "emulator/operators/kernels/array_math.hpp"
 #include "emulator/operators/memory_order.hpp"
 #include "emulator/operators/number_view.hpp"
+#include "emulator/operators/trees.hpp"
 #include "formats/random.hpp"
 #include "formats/support/whole_division.hpp"
 
@@ -281,6 +284,73 @@ Tensor exponential(const formats::Format& type, const Dimensions& shape, double 
       return factor * cuda_math::intrinsic_logf(HostNumber(unit)).number();
     }
   });
+}
+
+Tensor log_normal(const formats::Format& type, const Dimensions& shape, double mean,
+                  double deviation, const Draws& draws) {
+  std::vector<float> all = numbers_of(normal(formats::fp32, shape, mean, deviation, draws));
+  for (float& x : all) x = cuda_math::intrinsic_expf(HostNumber(x)).number();
+  return tensor_of_numbers(type, shape, all);
+}
+
+Tensor cauchy(const formats::Format& type, const Dimensions& shape, double median, double width,
+              const Draws& draws) {
+  return changed_units<float>(type, shape, draws, [&](float unit) {
+    constexpr float least = std::numeric_limits<float>::epsilon();
+    const float angle = std::numbers::pi_v<float> * (std::clamp(unit, least, 1 - least) - 0.5F);
+    return std::fma(static_cast<float>(width),
+                    cuda_math::intrinsic_tanf(HostNumber(angle)).number(),
+                    static_cast<float>(median));
+  });
+}
+
+Tensor geometric(const formats::Format& type, const Dimensions& shape, double probability,
+                 const Draws& draws) {
+  const auto logarithm = [](float x) { return cuda_math::intrinsic_logf(HostNumber(x)).number(); };
+  const float of_failure = logarithm(1.0F - static_cast<float>(probability));
+  return changed_units<float>(type, shape, draws,
+                              [&](float unit) { return std::ceil(logarithm(unit) / of_failure); });
+}
+
+Tensor shares_of_rows(const Tensor& weights) {
+  constexpr std::size_t most_threads = 1024;
+  std::vector<float> all = numbers_of(weights);
+  const auto size = static_cast<std::size_t>(weights.shape.back());
+  const std::size_t threads =
+      std::min(most_threads, (size + warp_lanes - 1) / warp_lanes * warp_lanes);
+  for (std::size_t begin = 0; begin < all.size(); begin += size) {
+    const std::span<float> row = std::span(all).subspan(begin, size);
+    std::vector<float> sums(threads);
+    for (std::size_t i = 0; i < size; ++i) sums[i % threads] += row[i];
+    const float sum = sum_of_two_stages(sums);
+    if (sum > 0) {
+      for (float& x : row) x /= sum;
+    }
+  }
+  return tensor_of_numbers(weights.type, weights.shape, all);
+}
+
+Tensor places_with_replacement(const Tensor& shares, const Tensor& sums, std::int64_t samples,
+                               const Draws& draws) {
+  constexpr std::int64_t threads = 128;
+  const std::vector<float> parts = numbers_of(shares), running = numbers_of(sums);
+  const std::int64_t size = shares.shape.back(), rows = shares.count() / size;
+  const std::int64_t of_row = formats::rounded_up(samples, threads);
+  std::vector<std::int64_t> places;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto begin = static_cast<std::size_t>(row * size), count = static_cast<std::size_t>(size);
+    const std::span own = std::span(running).subspan(begin, count);
+    for (std::int64_t k = 0; k < samples; ++k) {
+      const float unit = unit_of(words_of(draws.state, row * of_row + k, 0)[0]);
+      auto place =
+          std::min<std::int64_t>(std::ranges::lower_bound(own, unit) - own.begin(), size - 1);
+      while (place > 0 && parts[begin + static_cast<std::size_t>(place)] == 0) --place;
+      places.push_back(place);
+    }
+  }
+  Dimensions shape = shares.shape;
+  shape.back() = samples;
+  return tensor_of_integers(formats::int64, shape, places);
 }
 
 namespace {

@@ -45,6 +45,24 @@ Tensor bernoulli(const formats::Format& type, const Dimensions& shape, double pr
 Tensor exponential(const formats::Format& type, const Dimensions& shape, double rate,
                    const Draws& draws);
 
+/// Powers of e to a normal number's; FP32 and 16 bits.
+Tensor log_normal(const formats::Format& type, const Dimensions& shape, double mean,
+                  double deviation, const Draws& draws);
+Tensor cauchy(const formats::Format& type, const Dimensions& shape, double median, double width,
+              const Draws& draws);
+/// How many trials until one succeeds.
+Tensor geometric(const formats::Format& type, const Dimensions& shape, double probability,
+                 const Draws& draws);
+/// Weights in rows, each divided by its row's sum: threads of a block, 32 lanes by descending
+/// distances.
+Tensor shares_of_rows(const Tensor& weights);
+/// `samples` places of each row with replacement. `shares` add up to 1, `sums` are their running
+/// sums.
+Tensor places_with_replacement(const Tensor& shares, const Tensor& sums, std::int64_t samples,
+                               const Draws& draws);
+/// By how much such a call moves the offset on.
+inline constexpr std::uint64_t drawn_with_replacement = 4;
+
 struct Dropped {
   Tensor output, mask;
 };

@@ -152,13 +152,11 @@ Number list_norm(const Tensor& tensor) {
 }  // namespace
 
 ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, std::int64_t rows,
-                                std::int64_t padding, bool scales_by_frequency,
-                                const Tensor* recorded) {
+                                std::int64_t padding, const Tensor* recorded) {
   const std::vector<std::int64_t> all = places_of(indices, rows);
   const auto width = static_cast<std::size_t>(gradient.shape.back());
   if (static_cast<std::int64_t>(all.size() * width) != gradient.count())
     throw UnknownShape{"indices for another number of rows"};
-  if (scales_by_frequency) return {std::nullopt, "scaled by frequency, not measured"};
   if (static_cast<std::int64_t>(all.size()) <= most_ordered_indices)
     return {gradient.type == formats::fp64
                 ? gradient_in_chunks<DoubleView>(gradient, all, rows, padding, width)

@@ -21,8 +21,7 @@ struct ScatteredSum {
 /// `rows` are those of the table; the gradient of row `padding` is zero. `recorded` is looked at
 /// only where the order is free.
 ScatteredSum embedding_gradient(const Tensor& gradient, const Tensor& indices, std::int64_t rows,
-                                std::int64_t padding, bool scales_by_frequency,
-                                const Tensor* recorded);
+                                std::int64_t padding, const Tensor* recorded);
 ScatteredSum index_add(const Tensor& input, std::int64_t dimension, const Tensor& indices,
                        const Tensor& source, double factor, const Tensor* recorded);
 

@@ -21,7 +21,15 @@ Answer not_recorded() { return moves_data("draws of a generator whose state is n
 
 constexpr std::string_view how_drawn = "Philox 4x32-10, a stream for each thread";
 
-enum class Distribution : std::uint8_t { uniform, normal, exponential, bernoulli };
+enum class Distribution : std::uint8_t {
+  uniform,
+  normal,
+  exponential,
+  bernoulli,
+  log_normal,
+  cauchy,
+  geometric
+};
 
 /// The distribution's two numbers: its ends, or mean and deviation; its rate or its probability.
 struct Numbers {
@@ -51,6 +59,9 @@ Answer distributed(const Call& call, const Context& context, Distribution distri
       case Distribution::uniform: return ops::uniform(type, shape, x.first, x.second, *draws);
       case Distribution::normal: return ops::normal(type, shape, x.first, x.second, *draws);
       case Distribution::exponential: return ops::exponential(type, shape, x.first, *draws);
+      case Distribution::log_normal: return ops::log_normal(type, shape, x.first, x.second, *draws);
+      case Distribution::cauchy: return ops::cauchy(type, shape, x.first, x.second, *draws);
+      case Distribution::geometric: return ops::geometric(type, shape, x.first, *draws);
       case Distribution::bernoulli: break;
     }
     return ops::bernoulli(type, shape, x.first, *draws);
@@ -104,6 +115,17 @@ Answer filled_normally(const Call& call, Context& context) {
 }
 Answer filled_exponentially(const Call& call, Context& context) {
   return filled(call, context, Distribution::exponential, {call.number(1, "lambd", 1), 0});
+}
+Answer filled_log_normally(const Call& call, Context& context) {
+  return filled(call, context, Distribution::log_normal,
+                {call.number(1, "mean", 1), call.number(2, "std", 2)});
+}
+Answer filled_by_cauchy(const Call& call, Context& context) {
+  return filled(call, context, Distribution::cauchy,
+                {call.number(1, "median", 0), call.number(2, "sigma", 1)});
+}
+Answer filled_with_trials(const Call& call, Context& context) {
+  return filled(call, context, Distribution::geometric, {call.number(1, "p"), 0});
 }
 Answer filled_with_choices(const Call& call, Context& context) {
   return filled(call, context, Distribution::bernoulli, {call.number(1, "p", 0.5), 0});
@@ -227,8 +249,17 @@ Answer multinomial(const Call& call, Context& context) {
   if (!draws) return not_recorded();
   const Tensor& weights = call.tensor(0, "self");
   const std::int64_t samples = call.integer(1, "num_samples");
-  if (samples != 1 && call.boolean(2, "replacement", false))
-    return unmodelled("several samples of a row with replacement");
+  if (samples != 1 && call.boolean(2, "replacement", false)) {
+    if (weights.type != formats::fp32)
+      return unmodelled("several samples of a row with replacement, of another type than FP32");
+    const Tensor shares = ops::shares_of_rows(weights);
+    const Tensor sums =
+        drawn_by("aten.cumsum.default", {Value{shares}, Value{std::int64_t{-1}}}, context);
+    Answer answer = computed({ops::places_with_replacement(shares, sums, samples, *draws)},
+                             "a search of the running sums for each sample");
+    answer.drawn = ops::drawn_with_replacement;
+    return answer;
+  }
   Tensor like = floating_or_double(weights);
   like.stride = ops::dense_stride_like(weights);
   const Tensor numbers =
@@ -252,7 +283,10 @@ constexpr std::array draw_handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
     Handler{"aten.bernoulli.p", choices},
     Handler{"aten.bernoulli_.float", filled_with_choices},
+    Handler{"aten.cauchy_.default", filled_by_cauchy},
     Handler{"aten.exponential_.default", filled_exponentially},
+    Handler{"aten.geometric_.default", filled_with_trials},
+    Handler{"aten.log_normal_.default", filled_log_normally},
     Handler{"aten.multinomial.default", multinomial},
     Handler{"aten.native_dropout.default", dropout},
     Handler{"aten.native_dropout_backward.default", dropout_gradient},

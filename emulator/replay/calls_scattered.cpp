@@ -28,11 +28,17 @@ Answer embedding_gradient(const Call& call, Context& context) {
   const Tensor& gradient = floating_or_double(call.tensor(0, "grad_output"));
   const std::int64_t rows = call.integer(2, "num_weights");
   if (gradient.shape.empty()) return unmodelled("a gradient of one number");
-  const bool scales = call.boolean(4, "scale_grad_by_freq", false);
-  if (scales) return unmodelled("gradients scaled by frequency, not measured");
-  return answered(ops::embedding_gradient(
-      gradient, call.tensor(1, "indices"), rows, call.integer(3, "padding_idx", -1), scales,
-      recorded_result(call, {rows, gradient.shape.back()}, context)));
+  const Tensor& indices = call.tensor(1, "indices");
+  const std::int64_t padding = call.integer(3, "padding_idx", -1);
+  if (call.boolean(4, "scale_grad_by_freq", false)) {
+    if (gradient.type == formats::fp64)
+      return unmodelled("gradients of FP64 scaled by frequency, not measured");
+    return computed({ops::embedding_gradient_by_frequency(gradient, indices, rows, padding)},
+                    "pieces of 10 indices in order, each divided by how often its index is there");
+  }
+  return answered(
+      ops::embedding_gradient(gradient, indices, rows, padding,
+                              recorded_result(call, {rows, gradient.shape.back()}, context)));
 }
 
 Answer index_add(const Call& call, Context& context) {

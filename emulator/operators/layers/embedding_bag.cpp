@@ -1,6 +1,7 @@
 #include "emulator/operators/layers/embedding_bag.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "emulator/operators/number_view.hpp"
@@ -164,6 +165,26 @@ Tensor embedding_bag_gradient(const Tensor& gradient, const Tensor& indices, con
     }
   }
   return tensor_of_numbers(gradient.type, {rows, gradient.shape[1]}, results);
+}
+
+Tensor embedding_gradient_by_frequency(const Tensor& gradient, const Tensor& indices,
+                                       std::int64_t rows, std::int64_t padding) {
+  const std::int64_t width = gradient.shape.back(), count = indices.count();
+  const Places places = places_of(indices, rows);
+  require(count * width == gradient.count());
+  std::vector<float> counts(static_cast<std::size_t>(rows)), factors;
+  for (const std::int64_t place : places) ++counts[static_cast<std::size_t>(place)];
+  for (const std::int64_t place : places)
+    factors.push_back(1.0F / counts[static_cast<std::size_t>(place)]);
+  // Each index is a bag of its own.
+  Tensor table = gradient;
+  table.shape = {count, width};
+  table.stride = contiguous_stride(table.shape);
+  Places bags(places.size());
+  std::iota(bags.begin(), bags.end(), 0);
+  const Tensor weights = tensor_of_numbers(formats::fp32, {count}, factors);
+  return embedding_bag_gradient(table, indices, tensor_of_integers(formats::int64, {count}, bags),
+                                weights, rows, false, &weights, padding);
 }
 
 }  // namespace guardbit::emulator::operators

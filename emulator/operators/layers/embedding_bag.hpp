@@ -38,5 +38,8 @@ Tensor sizes_of_bags(const Bags& bags);
 Tensor embedding_bag_gradient(const Tensor& gradient, const Tensor& indices, const Tensor& bag_of,
                               const Tensor& sizes, std::int64_t rows, bool is_mean,
                               const Tensor* weights, std::int64_t padding);
+/// The gradient of an embedding whose rows are divided by how often each was used.
+Tensor embedding_gradient_by_frequency(const Tensor& gradient, const Tensor& indices,
+                                       std::int64_t rows, std::int64_t padding);
 
 }  // namespace guardbit::emulator::operators
