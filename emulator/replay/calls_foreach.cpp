@@ -55,8 +55,8 @@ bool is_for_lists(const Call& call) {
   return true;
 }
 
-/// What the kernels of lists do otherwise: of a number for each tensor they divide by it, and do not
-/// multiply by its reciprocal, and they take powers of any exponent by powf. The number is FP32
+/// What the kernels of lists do otherwise: of a number for each tensor they divide by it, and do
+/// not multiply by its reciprocal, and they take powers of any exponent by powf. The number is FP32
 /// then, in whatever type the tensor is. Gives whether it changed the call.
 bool adapt_to_lists(const std::string& name, bool has_list_of_numbers, Call& single) {
   if (!(name == "div" && has_list_of_numbers) && name != "pow") return false;

@@ -8,13 +8,16 @@ import torch
 
 from .gpu_tensor import GpuTensor
 from .ranges import on_gpu
-from .session import Session, argument_of, doubt_of, elements_of, tensor_of
+from .session import Session, argument_of, doubt_of, elements_of, on_cpu, tensor_of
 from .tensor_iterator import like
 
 aten = torch.ops.aten
 LEAST_NORMAL = 2.0**-126
 LEAST_DENOMINATOR = 1e-12
 MOST_COUNTED = 2**24
+MODE_MAX = 2
+NORM_THREADS, WARP, WARP_BITS, LEAST_NORM = 128, 32, 5, 1e-7
+MOST_OF_A_BLOCK = 2048
 
 
 def celu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -270,7 +273,119 @@ def noisy_relu(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[
     return session.wrapped(session.computed(aten.leaky_relu.default, (x, slope), {}).elements.contiguous(), doubt_of(args, kwargs))
 
 
+def normal_of_tensors(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """normal of a tensor of means, of deviations or of both: normal numbers, multiplied and added."""
+    named = {argument.name: argument_of(func, args, kwargs, argument.name) for argument in func._schema.arguments}
+    mean, deviation = (0.0 if named["mean"] is None else named["mean"]), (1.0 if named["std"] is None else named["std"])
+    tensors = [x for x in (mean, deviation) if isinstance(x, torch.Tensor)]
+    if not tensors:
+        return session.modelled(func, args, kwargs)
+    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    drawn = session.computed(aten.empty.memory_format, (shape,), {"dtype": tensors[0].dtype, "device": torch.device("cuda", 0)})
+    session.computed(aten.normal_.default, (drawn,), {"generator": named["generator"]})
+    return session.computed(aten.add.Tensor, (session.computed(aten.mul.Tensor, (drawn, deviation), {}), mean), {})
+
+
+def reversed_bits(x: Any, count: int) -> Any:
+    return sum(((x >> bit) & 1) << (count - 1 - bit) for bit in range(count))
+
+
+def most_frequent(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """mode: the end of a longest run of the sorted numbers. Of several the one that comes first where a block of threads, with two numbers
+    each, halves what is left. Which place of the number is told is not known."""
+    x = elements_of(args[0])
+    dim, keepdim = (argument_of(func, args, kwargs, name) for name in ("dim", "keepdim"))
+    if x.is_floating_point() or x.dim() == 0 or x.numel() == 0:
+        return session.without_model(func, args, kwargs, "numbers that are no integers, or none")
+    rows = x.movedim(-1 if dim is None else dim, -1).sort(-1).values
+    count = rows.shape[-1]
+    if count > MOST_OF_A_BLOCK:
+        return session.without_model(func, args, kwargs, f"more than {MOST_OF_A_BLOCK} numbers")
+    place = torch.arange(count).expand(rows.shape)
+    begins = torch.cat([torch.ones_like(rows[..., :1], dtype=torch.bool), rows.diff(dim=-1) != 0], -1)
+    length = place - torch.where(begins, place, torch.zeros_like(place)).cummax(-1).values
+    warp, lane = place // (2 * WARP), place // 2 % WARP
+    turn = (reversed_bits(warp, WARP_BITS) * WARP + reversed_bits(lane, WARP_BITS)) * 2 + place % 2
+    first = torch.where(length == length.amax(-1, keepdim=True), turn, torch.full_like(turn, MOST_OF_A_BLOCK)).argmin(-1, keepdim=True)
+    values = rows.gather(-1, first).movedim(-1, -1 if dim is None else dim)
+    values = values if keepdim else values.squeeze(-1 if dim is None else dim)
+    doubt = doubt_of(args, kwargs)
+    places = func(x, *args[1:], **kwargs)[1]
+    return GpuTensor(values.contiguous(), doubt), GpuTensor(places, doubt or f"{func} (the place of equal numbers)")
+
+
+def put(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of places that are written once."""
+    target, index, _ = args[:3]
+    places = elements_of(index).reshape(-1) % max(target.numel(), 1)
+    if places.numel() and int(torch.bincount(places).max()) > 1:
+        return session.without_model(func, args, kwargs, "places that are written several times")
+    if argument_of(func, args, kwargs, "accumulate") and any(has_subnormals(elements_of(x)) for x in (target, args[2])):
+        return session.without_model(func, args, kwargs, "atomics with subnormal numbers")
+    return session.moved(func, args, kwargs)
+
+
+def bag_gradient(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """_embedding_bag_backward of the greatest of each bag: atomics, which have no order where no place is written twice."""
+    named = {argument.name: argument_of(func, args, kwargs, argument.name) for argument in func._schema.arguments}
+    if named["mode"] != MODE_MAX:
+        return session.modelled(func, args, kwargs)
+    gradient, rows = elements_of(named["grad"]), elements_of(named["maximum_indices"])
+    if named["sparse"] or has_subnormals(gradient):
+        return session.without_model(func, args, kwargs, "sparse gradients, or atomics with subnormal numbers")
+    result = torch.zeros(named["num_weights"], gradient.shape[1], dtype=gradient.dtype)
+    is_written = rows >= 0
+    counts = torch.zeros(result.shape, dtype=torch.int64).scatter_add_(0, rows.long().clamp(min=0), is_written.long())
+    if counts.numel() and int(counts.max()) > 1:
+        return session.without_model(func, args, kwargs, "atomics add in no fixed order")
+    result.scatter_add_(0, rows.long().clamp(min=0), torch.where(is_written, gradient, torch.zeros_like(gradient)))
+    return session.given(func, args, kwargs, result, doubt_of(args, kwargs))
+
+
+def rows_of_bounded_norm(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """embedding_renorm_: a row's norm by 128 threads, whose sums go down a tree of 32 and one of four."""
+    weights, indices, most, p = args
+    if weights.dtype != torch.float32 or p != 2:
+        return session.without_model(func, args, kwargs, "other than the norm 2 of FP32")
+    used = elements_of(indices).reshape(-1).unique()
+    table = elements_of(weights)
+    rows = table[used]
+    padded = torch.zeros(rows.shape[0], -(-rows.shape[1] // NORM_THREADS) * NORM_THREADS, dtype=torch.float64)
+    padded[:, :rows.shape[1]] = rows
+    sums = torch.zeros(rows.shape[0], NORM_THREADS)
+    for part in padded.split(NORM_THREADS, 1):
+        sums = session.computed(aten.addcmul.default, tuple(on_gpu(session, x.float()) for x in (sums, part, part)), {}).elements
+    sums = sums.reshape(rows.shape[0], NORM_THREADS // WARP, WARP)
+    for width in (16, 8, 4, 2, 1):
+        sums = sums[..., :width] + sums[..., width:2 * width]
+    sums = sums.reshape(rows.shape[0], -1)
+    for width in (2, 1):
+        sums = sums[:, :width] + sums[:, width:2 * width]
+    half = on_gpu(session, torch.full(sums.shape, 0.5))
+    norms = session.computed(aten.pow.Tensor_Tensor, (on_gpu(session, sums), half), {}).elements
+    factors = (most / (norms.double() + LEAST_NORM)).float()
+    table[used] = torch.where(norms > torch.tensor(most).float(), rows * factors, rows)
+    weights.doubt = weights.doubt or doubt_of(args, kwargs)
+    return weights
+
+
+def sum_without_nans(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """nansum: an empty list of dimensions means all."""
+    dims = argument_of(func, args, kwargs, "dim")
+    if dims is None or len(dims) or argument_of(func, args, kwargs, "keepdim"):
+        return session.modelled(func, args, kwargs)
+    return session.modelled(func, (args[0],), {"dtype": argument_of(func, args, kwargs, "dtype")})
+
+
+def placed_nonzeros(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """nonzero_static: the places of a dimension lie together."""
+    found = on_cpu(func, args, kwargs)
+    return session.wrapped(torch.empty_strided(found.shape, (1, found.shape[0]), dtype=found.dtype).copy_(found), doubt_of(args, kwargs))
+
+
 Session.specials.update({
+    "normal": normal_of_tensors, "mode": most_frequent, "put": put, "put_": put, "_embedding_bag_backward": bag_gradient,
+    "embedding_renorm_": rows_of_bounded_norm, "nansum": sum_without_nans, "nonzero_static": placed_nonzeros,
     "frexp": fraction_and_exponent, "rrelu_with_noise": noisy_relu, "rrelu_with_noise_": noisy_relu,
     "_cudnn_rnn_flatten_weight": flattened_weights,
     "median": middle, "nanmedian": middle, "celu": celu, "trace": trace, "vdot": vdot, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward,

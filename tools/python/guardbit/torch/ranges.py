@@ -62,6 +62,66 @@ def steps_between(session: Session, start: Any, step: Any, places: Any) -> Any:
     return session.computed(aten.add.Tensor, (numbers[0], session.computed(aten.mul.Tensor, (numbers[1], numbers[2]), {})), {})
 
 
+def logspace(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Powers of the base, of what linspace gives."""
+    begin, end, count, base = (argument_of(func, args, kwargs, name) for name in ("start", "end", "steps", "base"))
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    if dtype not in (torch.float32, torch.float64) or count < 2:
+        return session.without_model(func, args, kwargs, "other than two or more numbers of FP32 or FP64")
+    exponents = session.computed(aten.linspace.default, (begin, end, count), {"dtype": dtype, "device": torch.device("cuda", 0)})
+    bases = on_gpu(session, torch.full((count,), 10.0 if base is None else float(base), dtype=dtype))
+    return session.computed(aten.pow.Tensor_Tensor, (bases, exponents), {})
+
+
+def places_of_a_window(session: Session, count: int, factor: float) -> Any:
+    return session.computed(aten.mul.Tensor, (on_gpu(session, torch.arange(count).float()), factor), {})
+
+
+def bartlett_window(session: Session, count: int) -> Any:
+    x = places_of_a_window(session, count, 2.0 / (count - 1))
+    half = ((count - 1) >> 1) + 1
+    rising = session.computed(aten.slice.Tensor, (x, 0, 0, half), {})
+    falling = session.computed(aten.mul.Tensor, (session.computed(aten.slice.Tensor, (x, 0, half, count), {}), -1), {})
+    return session.computed(aten.cat.default, ([rising, session.computed(aten.add.Tensor, (falling, 2), {})],), {})
+
+
+def blackman_window(session: Session, count: int) -> Any:
+    x = places_of_a_window(session, count, math.pi / (count - 1))
+    waves = [session.computed(aten.mul.Tensor, (session.computed(aten.cos.default, (session.computed(aten.mul.Tensor, (x, times), {}),), {}), factor), {})
+             for times, factor in ((4, 0.08), (2, 0.5))]
+    return session.computed(aten.add.Tensor, (session.computed(aten.sub.Tensor, tuple(waves), {}), 0.42), {})
+
+
+def kaiser_window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """i0(beta sqrt(1 - z z)) / i0(beta), z from -1 to 1; the divisor's inverse is the host's."""
+    length, periodic, beta = (argument_of(func, args, kwargs, name) for name in ("window_length", "periodic", "beta"))
+    if length < 2:
+        return session.moved(func, args, kwargs)
+    if (kwargs.get("dtype") or torch.get_default_dtype()) != torch.float32:
+        return session.without_model(func, args, kwargs, "other than FP32")
+    beta, count = 12.0 if beta is None else float(beta), length + (periodic is not False)
+    minus_one = on_gpu(session, torch.full((count,), -1.0))
+    places, step = on_gpu(session, torch.arange(count).float()), on_gpu(session, torch.full((count,), 2.0 / (count - 1)))
+    z = session.computed(aten.addcmul.default, (minus_one, places, step), {})
+    inner = session.computed(aten.addcmul.default, (session.computed(aten.neg.default, (minus_one,), {}), session.computed(aten.neg.default, (z,), {}), z), {})
+    root = session.computed(aten.sqrt.default, (session.computed(aten.clamp_min.default, (inner, 0.0), {}),), {})
+    of_beta = 1.0 / torch.i0(torch.tensor(beta))
+    found = session.computed(aten.i0.default, (session.computed(aten.mul.Tensor, (root, beta), {}),), {})
+    found = session.computed(aten.mul.Tensor, (found, float(of_beta)), {})
+    return session.computed(aten.slice.Tensor, (found, 0, 0, length), {})
+
+
+def other_window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """bartlett_window, blackman_window: of one number more, which is left out, where they are periodic."""
+    length, periodic = (argument_of(func, args, kwargs, name) for name in ("window_length", "periodic"))
+    if length < 2:
+        return session.moved(func, args, kwargs)
+    if (kwargs.get("dtype") or torch.get_default_dtype()) != torch.float32:
+        return session.without_model(func, args, kwargs, "other than FP32")
+    make = bartlett_window if func.overloadpacket.__name__ == "bartlett_window" else blackman_window
+    return session.computed(aten.slice.Tensor, (make(session, length + (periodic is not False)), 0, 0, length), {})
+
+
 def window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """hann_window, hamming_window."""
     given = {x.name: argument_of(func, args, kwargs, x.name) for x in func._schema.arguments}
@@ -77,4 +137,5 @@ def window(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     return session.computed(aten.slice.Tensor, (x, 0, 0, length), {})
 
 
-Session.specials.update({"arange": arange, "linspace": linspace, "hann_window": window, "hamming_window": window})
+Session.specials.update({"arange": arange, "linspace": linspace, "hann_window": window, "hamming_window": window,
+                         "kaiser_window": kaiser_window, "logspace": logspace, "bartlett_window": other_window, "blackman_window": other_window})

@@ -13,7 +13,7 @@ import torch
 
 from .. import Error
 from .._core import version
-from . import autograd_formulas, composed, copies, cuda, encoder_layers, fused_attention, generators, geometry, gradients, ranges
+from . import autograd_formulas, complex_numbers, composed, connectionist_loss, copies, cuda, encoder_layers, fused_attention, generators, geometry, gradients, quantisation, ranges
 from .command import DIFFERENT, NOT_MODELLED, message, print_exception, refuse, write_report
 from .gpu_tensor import GpuTensor
 from .recording.against import Against, Differs
@@ -22,7 +22,7 @@ from .recording.recorder import Recorder
 from .session import Session, is_gpus
 from .unmodelled import Unmodelled, set_script
 
-_ = composed, copies, encoder_layers, gradients, ranges
+_ = complex_numbers, composed, connectionist_loss, copies, encoder_layers, gradients, quantisation, ranges
 
 
 def prepare(driver: Any) -> list[Any]:

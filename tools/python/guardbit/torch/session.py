@@ -35,7 +35,7 @@ pixel_shuffle pixel_unshuffle channel_shuffle reflection_pad1d reflection_pad2d 
 replication_pad3d block_diag im2col adaptive_max_pool2d adaptive_max_pool3d aminmax count_nonzero isin
 max_unpool2d max_unpool3d max_pool3d_with_indices diagonal_backward masked_scatter_backward allclose gcd lcm __lshift__ __rshift__
 __ilshift__ __irshift__ bitwise_left_shift bitwise_right_shift cummax cummin _cummax_helper _cummin_helper
-isneginf isposinf
+isneginf isposinf _int_mm
 """.split())
 
 # Operators whose handlers look at the form of the result.
@@ -102,6 +102,8 @@ class Session(TorchDispatchMode):
     """What every operator of the program passes through, below autograd and autocast."""
 
     specials: dict[str, Special] = {}
+    # Those of complex numbers.
+    of_complex: dict[str, Special] = {}
 
     def __init__(self, threads: int = 0, book: str | None = None, unmodelled: str = "stop", guesses: float = RULE) -> None:
         super().__init__()
@@ -221,7 +223,8 @@ class Session(TorchDispatchMode):
         doubt = doubt_of(args, kwargs)
         name = str(func)
         if any(x.is_complex() for x in tensors_in((*args, *kwargs.values()))):
-            return self.without_model(func, args, kwargs, "complex numbers")
+            special = self.of_complex.get(func.overloadpacket.__name__)
+            return special(self, func, args, kwargs) if special else self.without_model(func, args, kwargs, "complex numbers")
         seed = offset = None
         generator = None
         if torch.Tag.nondeterministic_seeded in func.tags:
