@@ -15,10 +15,12 @@ from drawn_calls.answers import FIRST, difference, digest_of_operands, is_answer
 
 # Of each part and seed how many calls are answered at least, of the first 60 and of all.
 LEAST = {
-    ("group_norm", 1): (60, 1483), ("norms", 1): (59, 1470), ("softmax_and_losses", 1): (59, 1480), ("pooling", 1): (60, 1500),
-    ("interpolation", 1): (59, 1477), ("reductions", 1): (57, 1483), ("pointwise", 1): (56, 1423), ("others", 1): (59, 1479),
-    ("group_norm", 2): (60, 1489), ("norms", 2): (60, 1449), ("softmax_and_losses", 2): (59, 1475), ("pooling", 2): (60, 1492),
-    ("interpolation", 2): (58, 1466), ("reductions", 2): (59, 1487), ("others", 2): (58, 1478),
+    ("group_norm", 1): (60, 1483), ("norms", 1): (60, 1476), ("softmax_and_losses", 1): (59, 1480), ("pooling", 1): (60, 1500),
+    ("interpolation", 1): (59, 1477), ("reductions", 1): (57, 1488), ("pointwise", 1): (57, 1438), ("others", 1): (60, 1485),
+    ("group_norm", 2): (60, 1489), ("norms", 2): (59, 1456), ("softmax_and_losses", 2): (59, 1475), ("pooling", 2): (60, 1492),
+    ("interpolation", 2): (58, 1466), ("reductions", 2): (59, 1491), ("others", 2): (58, 1481),
+    ("group_norm", 3): (58, 594), ("norms", 3): (58, 585), ("softmax_and_losses", 3): (59, 588), ("pooling", 3): (60, 600),
+    ("interpolation", 3): (60, 590), ("reductions", 3): (58, 597), ("pointwise", 3): (56, 574), ("others", 3): (59, 592),
 }
 # Calls that are not yet as on the H200: part, seed, indices and why, as far as that is known.
 NOT_YET: list[tuple[str, int, tuple[int, ...], str]] = []
