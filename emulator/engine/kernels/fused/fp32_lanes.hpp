@@ -37,7 +37,7 @@ struct Fp32Lanes {
   /// Registers hold the accumulators of half a tile.
   static constexpr bool halves_apart = Isa::bytes < 64;
   /// As FP64's; E8M13's sums are left as they are.
-  static constexpr bool cuts_addends = false;
+  static constexpr bool cuts_addends = false, rounds_normal = false;
   /// Products between the halves of a tile elsewhere.
   template <int BlockK>
   static constexpr int lag = std::min(16, BlockK);

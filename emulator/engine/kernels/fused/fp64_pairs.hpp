@@ -9,18 +9,19 @@
 // An exponent E has the code E + 159, which is its field in a sum of FP64's lanes (claim 4) less
 // bit 10: that bit is set for every E and X.
 //
-// FP16 results stay FP32 numbers, in pair order, themselves. They are rounded by the conversion to
-// FP16, which names its direction, from 21 bits of the sum of which the last is set where anything
-// is lost:
+// FP16 results are FP64 numbers, too. Where none of a half is subnormal or too large, they are
+// rounded to 11 bits as integers (infinities and NaNs have no bit that this loses); else they take
+// the conversion to FP16, which names its direction, from 21 bits of the sum of which the last is
+// set where anything is lost:
 //
 //   Claim 5. Cut to 21 bits or more with the last bit set where anything is lost, a number rounds
 //   to 11 bits, or fewer, to nearest even as it does itself. Proof. Ties of 11 bits or fewer have
 //   12; a number that is none keeps a bit set below those.
 //
 //   Claim 6. The sum of two FP32 numbers in FP64, rounded in any direction, rounds to FP32 to
-//   nearest even as the exact sum does; so does that of two FP16 numbers in FP32. Proof. Where the
-//   first sum is not exact, the smaller number is below 2^-28 (2^-12) of the larger one's power of
-//   two, hence the sum is nearer to the larger number than to any tie, and stays there.
+//   nearest even as the exact sum does. Proof. Where the first sum is not exact, the smaller number
+//   is below 2^-28 of the larger one's power of two, hence the sum is nearer to the larger number
+//   than to any tie, and stays there. (The sum of two FP16 numbers in FP64 is exact.)
 
 #include <array>
 #include <cstddef>
@@ -52,7 +53,7 @@ struct Fp64Pairs {
   using Shorts = typename Isa::Shorts;
   using Turned = Pair<Vector>;
   template <Result Kind>
-  using Sum = std::conditional_t<Kind == Result::fp16, Floats, Turned>;
+  using Sum = Turned;
   using Shape = TileShape<Isa, double>;
   static constexpr int rows = Shape::rows, columns = Shape::columns, vectors = Shape::vectors;
   static constexpr int together = 2, pairs = vectors / 2, row_groups = rows / rows_together;
@@ -64,6 +65,8 @@ struct Fp64Pairs {
   static constexpr bool halves_apart = Isa::bytes < 64;
   /// Are addends cut to FP32 where a block begins? Their exponents are known sooner then.
   static constexpr bool cuts_addends = halves_apart;
+  /// Are a half's FP16 results rounded as normal numbers where all of them are?
+  static constexpr bool rounds_normal = halves_apart;
   /// Products between the halves of a tile elsewhere.
   template <int BlockK>
   static constexpr int lag = std::min(16, BlockK);
@@ -80,8 +83,8 @@ struct Fp64Pairs {
 
   template <Result Kind, bool General>
   struct Constants {
-    /// Of exponents' codes. FP16 results are FP32 numbers, with their bias.
-    static constexpr int bias = Kind == Result::fp16 ? 127 : fp64_scale_exponent - 1;
+    /// Of exponents' codes.
+    static constexpr int bias = fp64_scale_exponent - 1;
     /// Are nonzero addends' exponents raised?
     static constexpr bool needs_addend_floor = General || Kind == Result::fp16;
     Words offset, least_addend;
@@ -94,7 +97,7 @@ struct Fp64Pairs {
                  (1U << (high_bits - 1))),
           least_addend(code((Kind == Result::fp16 ? -14 : -126) + bias)),
           exponent_field(fill<Bits>(std::uint64_t{0x5FF} << fraction_bits)),
-          nudged_one(fill<Vector>(nudge<double> * (Kind == Result::fp16 ? scale<double> : 1))),
+          nudged_one(fill<Vector>(nudge<double>)),
           zero_exponent(fill<Shorts>(static_cast<std::uint16_t>((rule.zero_exponent + bias) << 4))),
           least_code((Kind == Result::fp16 ? rule.zero_exponent : -127) + bias) {}
   };
@@ -181,8 +184,8 @@ struct Fp64Pairs {
   using Maximum = std::conditional_t<General, MaximumOfExponents, MaximumOfCodes>;
 
   template <Result Kind>
-  [[gnu::always_inline]] static Sum<Kind> zero() {
-    return Sum<Kind>{};
+  [[gnu::always_inline]] static Turned zero() {
+    return Turned{};
   }
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
     return formats::vectors::load<Vector>(from + Isa::bytes * v);
@@ -221,10 +224,9 @@ struct Fp64Pairs {
                                              const Turned& addend) {
     const auto high = high_words<Words>(addend.first, addend.second);
     Words exponent = larger<Words>(products, high & (0x1FFU << high_bits));
-    if constexpr (C::needs_addend_floor) {
-      const auto nonzero = as<Words>(as<Integers>(high & ~sign_bit) > 0);
-      exponent = larger<Words>(exponent, nonzero & x.least_addend);
-    }
+    // Twice the high word of a number is above any code (bit 10 of its field), of zero it is 0.
+    if constexpr (C::needs_addend_floor)
+      exponent = larger<Words>(exponent, smaller<Words>(high << 1, x.least_addend));
     return accumulators(x, exponent, counts + (high >> 31), addend);
   }
   /// The same of an addend that is cut to FP32 here.
@@ -236,20 +238,6 @@ struct Fp64Pairs {
     return accumulators(x, exponent, counts + (high >> 31),
                         Turned{as<Vector>(as<Bits>(addend.first) & ~lost_by_fp32),
                                as<Vector>(as<Bits>(addend.second) & ~lost_by_fp32)});
-  }
-  template <class C>
-  [[gnu::always_inline]] static Turned start(const C& x, const Words& products, const Words& counts,
-                                             const Floats& addend) {
-    const auto bits = as<Words>(addend);
-    const Words doubled = bits << 1;
-    const Words magnitude = doubled >> (1 + fp32_fraction_bits - high_bits);
-    // Twice the code of a number is above that of 2^-14, of zero it is 0.
-    const Words floor = smaller<Words>(doubled >> (fp32_fraction_bits - high_bits), x.least_addend);
-    const Words largest = larger<Words>(larger<Words>(products, floor), magnitude);
-    const auto in_order = formats::vectors::from_pair_order(addend);
-    return accumulators(
-        x, largest & (0xFFU << high_bits), counts + (bits >> 31),
-        Turned{Isa::doubles(half_of<0>(in_order)), Isa::doubles(half_of<1>(in_order))});
   }
   template <class C>
   [[gnu::always_inline]] static Turned accumulators(const C& x, const Words& exponent,
@@ -266,7 +254,7 @@ struct Fp64Pairs {
             Isa::less_offset(accumulator.second, x.exponent_field)};
   }
   template <Result Kind, bool General, class C>
-  [[gnu::always_inline]] static Sum<Kind> round(const C&, const Turned& exact) {
+  [[gnu::always_inline]] static Turned round(const C&, const Turned& exact) {
     if constexpr (Kind == Result::fp16) {
       return rounded_to_fp16(exact);
     } else if constexpr (General) {
@@ -283,7 +271,7 @@ struct Fp64Pairs {
                          fill<Vector>(0x1p128 * scale<double>),
                          fill<Vector>(std::numeric_limits<double>::infinity()));
   }
-  [[gnu::always_inline]] static Floats rounded_to_fp16(const Turned& exact) {
+  [[gnu::always_inline]] static Turned rounded_to_fp16(const Turned& exact) {
     const auto high = high_words<Words>(exact.first, exact.second);
     const auto low = low_words<Words>(exact.first, exact.second);
     const Words odd = high | smaller<Words>(low, fill<Words>(1));
@@ -291,15 +279,46 @@ struct Fp64Pairs {
     constexpr int up = fp32_fraction_bits - high_bits;
     const auto magnitude = as<Floats>((odd << (up + 1)) >> 1) * 0x1p-32F;
     // -0 becomes +0.
-    return Isa::fp16_rounded(as<Floats>(as<Words>(magnitude) | (high & sign_bit))) + Floats{};
+    const Floats rounded =
+        Isa::fp16_rounded(as<Floats>(as<Words>(magnitude) | (high & sign_bit))) + Floats{};
+    return scaled(formats::vectors::from_pair_order(rounded));
+  }
+  /// Right where `are_right_as_normal` finds nothing else.
+  [[gnu::always_inline]] static Turned rounded_to_normal_fp16(const Turned& exact) {
+    constexpr int lost_bits = fraction_bits - fp16_fraction_bits;
+    return {as<Vector>(rounded_less<lost_bits>(as<Bits>(exact.first))),
+            as<Vector>(rounded_less<lost_bits>(as<Bits>(exact.second)))};
+  }
+  /// Are all of `count` rounded sums zero, infinite, NaN or in FP16's normal range?
+  template <int count>
+  [[gnu::always_inline]] static bool are_right_as_normal(const ArrayOf<Turned, count>& sums) {
+    constexpr auto doubled = [](double x) {
+      return static_cast<std::uint32_t>(__builtin_bit_cast(std::uint64_t, x * scale<double>) >> 31);
+    };
+    // Doubled high words: of numbers negative as integers (bit 10 of their field), of zero 0.
+    const auto are_within = [&](std::uint32_t up) __attribute__((always_inline)) {
+      Integers least{};
+      Words most{};
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i) {
+        const Words x = (high_words<Words>(sums[i].first, sums[i].second) << 1) + up;
+        least = smaller<Integers>(least, as<Integers>(x));
+        most = larger<Words>(most, x);
+      }
+      const auto below = as<Words>(least < static_cast<std::int32_t>(doubled(0x1p-14) + up));
+      return !Isa::any(below | as<Words>(most >= doubled(0x1p16) + up));
+    };
+    // One exponent up, infinities and NaNs are beside zero.
+    return __builtin_expect(are_within(0), true) || are_within(1U << (high_bits + 1));
   }
   /// The scalar addition of composed instructions (claim 6).
   template <Result Kind, class C>
-  [[gnu::always_inline]] static Sum<Kind> add(const C&, const Sum<Kind>& a, const Sum<Kind>& b) {
+  [[gnu::always_inline]] static Turned add(const C&, const Turned& a, const Turned& b) {
+    const Turned sum = {a.first + b.first, a.second + b.second};
     if constexpr (Kind == Result::fp16) {
-      return Isa::fp16_rounded(a + b);
+      return rounded_to_fp16(sum);
     } else {
-      return {rounded_to_fp32(a.first + b.first), rounded_to_fp32(a.second + b.second)};
+      return {rounded_to_fp32(sum.first), rounded_to_fp32(sum.second)};
     }
   }
   /// To nearest even; infinite from 2^128 on, where products are too small for more than that.
@@ -307,34 +326,33 @@ struct Fp64Pairs {
     using Signed = typename Isa::template Of<std::int64_t>;
     constexpr auto limit =
         static_cast<std::int64_t>(__builtin_bit_cast(std::uint64_t, 0x1p128 * scale<double>));
-    const Bits bits = as<Bits>(x);
-    const Bits odd = (bits >> fp32_lost_bits) & 1;
-    const Bits rounded = (bits + odd + (lost_by_fp32 >> 1)) & ~lost_by_fp32;
+    const Bits rounded = rounded_less<fp32_lost_bits>(as<Bits>(x));
     const auto over = as<Bits>(as<Signed>(rounded & ~(std::uint64_t{1} << 63)) >= limit);
     return as<Vector>(rounded | (over & infinity));
   }
+  /// To nearest even, less so many bits of the fraction, which may carry into the exponent.
+  template <int lost_bits>
+  [[gnu::always_inline]] static Bits rounded_less(const Bits& bits) {
+    constexpr std::uint64_t lost = (std::uint64_t{1} << lost_bits) - 1;
+    const Bits odd = (bits >> lost_bits) & 1;
+    return (bits + odd + (lost >> 1)) & ~lost;
+  }
 
-  /// Between strips, FP32 sums wait as FP32 numbers, in the columns' order.
+  /// Between strips, sums wait as FP32 numbers, in the columns' order.
   template <Result Kind>
   using Stored = Floats;
   template <Result Kind, class C>
-  [[gnu::always_inline]] static Sum<Kind> load_sum(const C&, const std::byte* from) {
-    const auto c = formats::vectors::load<Floats>(from);
-    if constexpr (Kind == Result::fp16) {
-      return c;
-    } else {
-      return {Isa::doubles(half_of<0>(c)) * scale<double>,
-              Isa::doubles(half_of<1>(c)) * scale<double>};
-    }
+  [[gnu::always_inline]] static Turned load_sum(const C&, const std::byte* from) {
+    return scaled(formats::vectors::load<Floats>(from));
   }
   template <Result Kind, class C>
-  [[gnu::always_inline]] static void store_sum(const C&, std::byte* to, const Sum<Kind>& sum) {
-    if constexpr (Kind == Result::fp16) {
-      formats::vectors::store(to, sum);
-    } else {
-      formats::vectors::store(to, Isa::floats(sum.first * (1 / scale<double>)));
-      formats::vectors::store(to + Isa::bytes / 2, Isa::floats(sum.second * (1 / scale<double>)));
-    }
+  [[gnu::always_inline]] static void store_sum(const C&, std::byte* to, const Turned& sum) {
+    formats::vectors::store(to, Isa::floats(sum.first * (1 / scale<double>)));
+    formats::vectors::store(to + Isa::bytes / 2, Isa::floats(sum.second * (1 / scale<double>)));
+  }
+  [[gnu::always_inline]] static Turned scaled(const Floats& x) {
+    return {Isa::doubles(half_of<0>(x)) * scale<double>,
+            Isa::doubles(half_of<1>(x)) * scale<double>};
   }
 
   template <Result Kind, bool General>
@@ -347,16 +365,14 @@ struct Fp64Pairs {
     } else {
       c = formats::vectors::load<Floats>(row + Isa::bytes * pair);
     }
-    c = c == 0 ? Floats{} : c;
-    return Kind == Result::fp16 ? formats::vectors::in_pair_order(c) : c;
+    return c == 0 ? Floats{} : c;
   }
   template <Result Kind, bool General>
   [[gnu::always_inline]] static void store_result(std::byte* row, int pair, const Floats& sum,
                                                   const std::byte*) {
     if constexpr (Kind == Result::fp16) {
       using Codes = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
-      const Floats x = formats::vectors::from_pair_order(sum);
-      const Floats value = x == 0 ? Floats{} : x;
+      const Floats value = sum == 0 ? Floats{} : sum;
       const auto is_nan = __builtin_convertvector(value != value, Codes);
       formats::vectors::store(row + Isa::bytes / 2 * pair,
                               (Isa::fp16_codes(value) & ~is_nan) | (is_nan & 0x7FFF));
@@ -367,6 +383,7 @@ struct Fp64Pairs {
   }
 
  private:
+  static constexpr int fp16_fraction_bits = 10;
   static constexpr int fp32_fraction_bits = 23, fp32_lost_bits = fraction_bits - fp32_fraction_bits;
   static constexpr std::uint64_t lost_by_fp32 = (std::uint64_t{1} << fp32_lost_bits) - 1;
   static constexpr std::uint64_t infinity = std::uint64_t{0x7FF} << fraction_bits;

@@ -204,6 +204,9 @@ class Tile {
   /// Are addends cut where their block begins, not where the one before ends?
   static constexpr bool cuts_addends =
       Lanes::cuts_addends && Kind == Result::fp32 && Blocks == Composition::chain && !General;
+  /// Are a half's sums rounded as normal numbers where all of them are?
+  static constexpr bool rounds_normal =
+      Lanes::rounds_normal && Kind == Result::fp16 && Blocks == Composition::chain;
   /// Does a block leave its sum to the next one as it is? (claim 3)
   static constexpr bool leaves_cut =
       Kind == Result::e8m13 || (Kind == Result::fp32_as_kept && !General) || cuts_addends;
@@ -349,12 +352,16 @@ class Tile {
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
     if constexpr (Starts && Lanes::halves_apart) {
-      // All end before any begins: the way is long (through FP16 and back most of all), and the CPU
-      // looks ahead at little more than one.
+      // All end before any begins: the way is long, and the CPU looks ahead at little more than
+      // one.
       ArrayOf<Sum, half * turned> sums;
+      bool ended = false;
+      if constexpr (rounds_normal) ended = end_as_normal(accumulators, sums);
+      if (!ended) {
 #pragma GCC unroll 8
-      for (int i = first; i < last; ++i)
-        sums[i] = end_one<Row>(i % half, i / half, block, accumulators);
+        for (int i = first; i < last; ++i)
+          sums[i] = end_one<Row>(i % half, i / half, block, accumulators);
+      }
 #pragma GCC unroll 8
       for (int i = first; i < last; ++i)
         begin_one<Row>(i % half, i / half, block, sums[i], accumulators);
@@ -371,6 +378,16 @@ class Tile {
         }
       }
     }
+  }
+  /// False if that is not right of some.
+  [[gnu::always_inline]] bool end_as_normal(const Accumulators& accumulators,
+                                            ArrayOf<Sum, half * turned>& sums) const {
+#pragma GCC unroll 8
+    for (int i = 0; i < half * turned; ++i) {
+      const Turned& accumulator = accumulators.of[i % half * turned + i / half];
+      sums[i] = Lanes::rounded_to_normal_fp16(Lanes::exact(constants_, accumulator));
+    }
+    return Lanes::template are_right_as_normal<half * turned>(sums);
   }
   template <int Row>
   [[gnu::always_inline]] Sum end_one(int row, int v, int block, const Accumulators& accumulators) {
