@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -9,6 +12,8 @@
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/dot.hpp"
+#include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
@@ -144,12 +149,40 @@ class Problem {
 
   std::vector<std::byte> run(const Engine& engine, const emulator::Modifiers& modifiers,
                              int threads = 1) {
+    return run(engine, modifiers, product_.k, threads);
+  }
+  /// The product of the first k's alone.
+  std::vector<std::byte> run(const Engine& engine, const emulator::Modifiers& modifiers,
+                             std::int64_t k, int threads) {
     std::fill(d_.bytes.begin(), d_.bytes.end(), std::byte{0xA5});
-    MatrixProduct product = product_;
-    product.modifiers = modifiers;
-    if (modifiers.zero_addend) product.c = {};
+    MatrixProduct product = modified(modifiers);
+    product.k = k;
     emulator::multiply(engine, instruction_, product, threads);
     return d_.bytes;
+  }
+  /// D after each execution: calls visit(K so far, D), in one pass over K.
+  template <class Visit>
+  void run_chain(const Engine& engine, const emulator::Modifiers& modifiers, const Visit& visit) {
+    const MatrixProduct whole = modified(modifiers);
+    std::fill(d_.bytes.begin(), d_.bytes.end(), std::byte{0xA5});
+    const int step = instruction_.shape.k;
+    for (std::int64_t begin = 0, execution = 0; begin < whole.k; begin += step, ++execution) {
+      const std::int64_t stored = execution * emulator::stored_k(instruction_, step),
+                         scales = execution * instruction_.scale.count;
+      MatrixProduct product = whole;
+      product.k = std::min<std::int64_t>(step, whole.k - begin);
+      product.a = whole.a.from(0, stored);
+      product.b = whole.b.from(begin, 0);
+      product.e = whole.e.from(0, stored);
+      product.a_scale = whole.a_scale.from(0, scales);
+      product.b_scale = whole.b_scale.from(scales, 0);
+      if (begin != 0) {
+        product.modifiers.zero_addend = false;
+        product.c = view(instruction_.d, d_);
+      }
+      emulator::multiply(engine, instruction_, product, 0);
+      visit(begin + product.k, d_.bytes);
+    }
   }
   /// The same with D on top of C.
   std::vector<std::byte> run_in_place(const Engine& engine) {
@@ -161,6 +194,12 @@ class Problem {
   }
 
  private:
+  MatrixProduct modified(const emulator::Modifiers& modifiers) const {
+    MatrixProduct product = product_;
+    product.modifiers = modifiers;
+    if (modifiers.zero_addend) product.c = {};
+    return product;
+  }
   void copy(const std::vector<std::byte>& from, std::int64_t from_columns, Stored& to,
             std::int64_t i0, std::int64_t j0, std::int64_t rows, std::int64_t columns) const {
     const auto width = static_cast<std::size_t>(to.width);
@@ -182,24 +221,40 @@ class Problem {
 
 const Engine& reference() { return emulator::engines().back(); }
 
-/// The reference has no product of its own: its executions one after the other.
-void compare(const std::vector<const Engine*>& engines, const MatrixInstruction& instruction,
-             InputFamily family, std::uint64_t seed, int m, int n, int k, const Placement& place,
-             const emulator::Modifiers& modifiers) {
-  Problem problem(instruction, family, seed, m, n, k, place);
-  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
-  for (const Engine* engine : engines) {
-    if (problem.run(*engine, modifiers) == expected) continue;
-    FAIL_CHECK(engine->name << " differs: " << tests::text_of(instruction)
-                            << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
-                            << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
-                            << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
-  }
+void report(const Engine& engine, const MatrixInstruction& instruction, InputFamily family,
+            std::uint64_t seed, int m, int n, std::int64_t k,
+            const emulator::Modifiers& modifiers) {
+  FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
+                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m << "x"
+                         << n << "x" << k << ", negate a, b " << modifiers.negate_a
+                         << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
 }
+
+/// The reference has no product of its own: its executions one after the other.
 void compare(const Engine& engine, const MatrixInstruction& instruction, InputFamily family,
              std::uint64_t seed, int m, int n, int k, const Placement& place,
              const emulator::Modifiers& modifiers) {
-  compare(std::vector{&engine}, instruction, family, seed, m, n, k, place, modifiers);
+  Problem problem(instruction, family, seed, m, n, k, place);
+  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
+  if (problem.run(engine, modifiers) != expected)
+    report(engine, instruction, family, seed, m, n, k, modifiers);
+}
+/// The same of the product of every K that the reference's chain comes by: how many.
+std::int64_t compare_chain(const std::vector<const Engine*>& engines,
+                           const MatrixInstruction& instruction, InputFamily family,
+                           std::uint64_t seed, int m, int n, int k, const Placement& place,
+                           const emulator::Modifiers& modifiers) {
+  Problem chain(instruction, family, seed, m, n, k, place);
+  Problem problem(instruction, family, seed, m, n, k, place);
+  std::int64_t products = 0;
+  chain.run_chain(reference(), modifiers,
+                  [&](std::int64_t so_far, const std::vector<std::byte>& expected) {
+                    for (const Engine* engine : engines)
+                      if (problem.run(*engine, modifiers, so_far, 1) != expected)
+                        report(*engine, instruction, family, seed, m, n, so_far, modifiers);
+                    ++products;
+                  });
+  return products;
 }
 
 Placement placement(std::uint64_t turn) {
@@ -298,10 +353,57 @@ TEMPLATE_TEST_CASE("products do not depend on the number of threads, and D may b
   CHECK(accepted > 0);
 }
 
-// Each reference result is compared with every engine that is here, for the reference takes nearly
-// all the time. Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see
-// different inputs; GUARDBIT_SWEEP_OUTPUTS is each one's share. What a stopped one has compared is
-// what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names, leaves the others out.
+// Two blocks, of which the second adds nothing: what the first hands on is the product rounded.
+TEMPLATE_TEST_CASE("every product of two FP16 numbers is rounded to FP16", "[sweep]", Avx512, Avx2,
+                   Neon) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
+  const MatrixInstruction instruction = emulator::require_instruction(
+      "sm_80", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "test");
+  REQUIRE(engine->accepts(instruction));
+  constexpr std::int64_t m = 256, n = 1 << 16, k = 16;
+  std::vector<std::uint16_t> a(m * k), b(k * n), d(m * n);
+  for (std::size_t j = 0; j < n; ++j) b[j] = static_cast<std::uint16_t>(j);
+  std::vector<float> number_of;
+  for (std::uint32_t code = 0; code < n; ++code)
+    number_of.push_back(std::bit_cast<float>(
+        static_cast<std::uint32_t>(formats::convert(formats::fp16, code, formats::fp32))));
+  const auto view = [](const std::vector<std::uint16_t>& x, std::int64_t columns) {
+    return emulator::ConstMatrix{
+        emulator::codes_of(formats::fp16, reinterpret_cast<const std::byte*>(x.data())), columns,
+        1};
+  };
+  MatrixProduct product;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.a = view(a, k);
+  product.b = view(b, n);
+  product.d = {emulator::codes_of(formats::fp16, reinterpret_cast<std::byte*>(d.data())), n, 1};
+  product.modifiers.zero_addend = true;
+  std::int64_t differing = 0;
+  for (std::size_t first = 0; first < n; first += m) {
+    for (std::size_t i = 0; i < m; ++i) a[i * k] = static_cast<std::uint16_t>(first + i);
+    emulator::multiply(*engine, instruction, product, 1);
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        const float exact = number_of[first + i] * number_of[j];
+        std::uint64_t expected =
+            formats::convert(formats::fp32, std::bit_cast<std::uint32_t>(exact), formats::fp16);
+        if (std::isnan(exact)) expected = 0x7FFF;
+        if (expected == 0x8000) expected = 0;
+        differing += d[i * n + j] == expected ? 0 : 1;
+      }
+    }
+  }
+  CHECK(differing == 0);
+}
+
+// Each reference result is compared with every engine that is here, after each execution of its
+// chain with a product of that K, for the reference takes nearly all the time. Several of these at
+// a time, each with a GUARDBIT_SWEEP_SEED of its own, see different inputs; GUARDBIT_SWEEP_OUTPUTS
+// is each one's share. What a stopped one has compared is what it has printed. GUARDBIT_SWEEP_ROWS,
+// a part of the names, leaves the others out.
 TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
   struct Swept {
     const Engine* engine;
@@ -350,13 +452,14 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
         const int cut = std::min(instruction->shape.k - 1, static_cast<int>(turn % 4));
         const int k = whole_groups(*instruction, blocks * instruction->shape.k - cut);
         std::vector<const Engine*> engines;
-        for (Swept& by : swept) {
-          if (!holds(by.instructions, instruction)) continue;
-          engines.push_back(by.engine);
-          by.outputs += std::int64_t{m} * n;
-        }
-        compare(engines, *instruction, family, first + turn + 1000, m, n, k, placement(turn),
-                modifiers(*instruction, turn));
+        for (const Swept& by : swept)
+          if (holds(by.instructions, instruction)) engines.push_back(by.engine);
+        const std::int64_t outputs =
+            std::int64_t{m} * n *
+            compare_chain(engines, *instruction, family, first + turn + 1000, m, n, k,
+                          placement(turn), modifiers(*instruction, turn));
+        for (Swept& by : swept)
+          if (holds(by.instructions, instruction)) by.outputs += outputs;
         ++turn;
       }
       std::cout << "seed " << seed << ", " << std::string_view(instruction->name) << ':';
