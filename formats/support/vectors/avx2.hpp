@@ -39,6 +39,7 @@ struct Avx2 : Vectors<32> {
   static Doubles doubles(Vectors<16>::Floats x) { return _mm256_cvtps_pd(x); }
   static Vectors<16>::Floats floats(Doubles x) { return _mm256_cvtpd_ps(x); }
 
+  static Doubles larger(Doubles x, Doubles y) { return _mm256_max_pd(x, y); }
   static Floats larger(Floats x, Floats y) { return _mm256_max_ps(x, y); }
   /// Of two NaNs y; of a number and a NaN y, too, which kernels hand over as a number.
   static Floats larger_magnitude(Floats x, Floats y) {
@@ -149,6 +150,9 @@ struct Avx2 : Vectors<32> {
   }
 
   static Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
+  static Doubles to_nearest_integer(Doubles x) {
+    return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
   static Floats to_nearest_integer(Floats x) {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }

@@ -183,6 +183,9 @@ struct Avx512 : Vectors<64> {
   static std::uint32_t bits_of(Mask x) { return x; }
 
   static Floats square_root(Floats x) { return _mm512_sqrt_ps(x); }
+  static Doubles to_nearest_integer(Doubles x) {
+    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
   static Floats to_nearest_integer(Floats x) {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }

@@ -46,6 +46,7 @@ struct Neon : Vectors<16> {
     return as<Vectors<8>::Floats>(vcvt_f32_f64(as<float64x2_t>(x)));
   }
 
+  static Doubles larger(Doubles x, Doubles y) { return x > y ? x : y; }
   static Floats larger(Floats x, Floats y) { return x > y ? x : y; }
   /// Of a NaN and anything a NaN.
   static Floats larger_magnitude(Floats x, Floats y) {
@@ -105,6 +106,10 @@ struct Neon : Vectors<16> {
     const uint32x4_t infinity = vdupq_n_u32(0x7F800000), sign = vdupq_n_u32(0x80000000);
     const uint32x4_t infinite = vbslq_u32(sign, as<uint32x4_t>(x), infinity);
     return as<Floats>(vbslq_u32(over, infinite, as<uint32x4_t>(rounded)));
+  }
+
+  static Doubles to_nearest_integer(Doubles x) {
+    return as<Doubles>(vrndnq_f64(as<float64x2_t>(x)));
   }
 
   /// For code behind target_neondots.inc. Assembly, as clang 14 has the intrinsic only where a

@@ -40,14 +40,6 @@ struct TileCopy {
   }
 };
 
-/// The direction of rounding that tiles need of the thread, while it lives.
-struct TileRounding {
-  TileRounding() { std::fesetround(FE_TOWARDZERO); }
-  TileRounding(const TileRounding&) = delete;
-  TileRounding& operator=(const TileRounding&) = delete;
-  ~TileRounding() { std::fesetround(FE_TONEAREST); }
-};
-
 /// A product in parts (blocked_product.hpp). A part's columns of B stay in the third-level cache. A
 /// task packs its rows of A just before it takes every panel of B past them, so that they never
 /// leave the second. Sums wait for the next part of K as the lanes hold them, tile by tile, and
@@ -127,7 +119,7 @@ class Product {
       };
       if (begins) convert(true);
       {
-        const TileRounding rounding;
+        const TileRounding rounding(FE_TOWARDZERO);
         while (at.panel < last) {
           TileOperands x = coming;
           const bool is_general = coming_is_general;

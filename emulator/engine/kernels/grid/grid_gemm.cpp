@@ -30,17 +30,20 @@ using grids::Tile;
 using grids::tile_columns;
 using grids::tile_rows;
 
+constexpr int fp64_bias = 1023;
+
 /// An element of a panel. What is not finite is a NaN.
 struct Element {
-  double number = 0, weight = grids::weight_of_zero;
+  double number = 0;
+  int exponent = grids::exponent_of_zero;
 };
 
 Element element_of(const AccumulatorSpec& spec, const Format& f, std::uint64_t code) {
   const formats::Value v = decode_input(spec, f, code);
   if (v.kind == Kind::zero) return {v.negative ? -0.0 : 0.0};
-  if (v.kind != Kind::finite) return {std::numeric_limits<double>::quiet_NaN(), 1};
+  if (v.kind != Kind::finite) return {std::numeric_limits<double>::quiet_NaN(), 0};
   const double magnitude = std::ldexp(static_cast<double>(v.significand), v.exponent);
-  return {v.negative ? -magnitude : magnitude, std::ldexp(1.0, aligned_exponent(v, f))};
+  return {v.negative ? -magnitude : magnitude, aligned_exponent(v, f)};
 }
 
 /// The elements that codes of an operand are.
@@ -178,18 +181,29 @@ class Kernel {
       : instruction_(instruction),
         product_(product),
         spec_(instruction.steps.list[0].spec),
+        arithmetic_(*arithmetic_of(instruction)),
         rule_(rule_of(spec_, instruction.d)),
         order_(*order_of(instruction)),
-        a_{{spec_, instruction.a}, instruction.a, product.modifiers.negate_a, rule_.kept},
-        b_{{spec_, instruction.b}, instruction.b, product.modifiers.negate_b, 1},
+        a_{{spec_, instruction.a},
+           instruction.a,
+           product.modifiers.negate_a,
+           1,
+           fp64_bias - spec_.kept_fraction_bits},
+        b_{{spec_, instruction.b},
+           instruction.b,
+           product.modifiers.negate_b,
+           grids::nudge_of(arithmetic_),
+           0},
         c_(spec_, instruction.c),
         tile_(tile_of(instruction, set)) {}
 
   /// A panel of each operand stays in the first cache.
   PanelBlocking blocking() const {
-    const std::int64_t depth = std::min(padded(product_.k), round_up(128, instruction_.shape.k));
+    const std::int64_t depth = std::min(padded(product_.k), round_up(256, instruction_.shape.k));
     const auto bytes = [&](std::int64_t lines) {
-      return static_cast<std::size_t>(depth * lines) * sizeof(Element);
+      return static_cast<std::size_t>(depth / arithmetic_.terms *
+                                      grids::block_size(arithmetic_, lines)) *
+             sizeof(double);
     };
     return {{tile_rows, tile_columns, depth, 128, 2048}, bytes(tile_rows), bytes(tile_columns)};
   }
@@ -217,8 +231,12 @@ class Kernel {
                 if (from != nullptr) sum = number_of(from + r * from_stride + s * width);
               },
               sums);
-          is_done = tile_(rule_, reinterpret_cast<const double*>(a),
-                          reinterpret_cast<const double*>(b), padded(length), sums.data());
+          {
+            const TileRounding rounding(
+                arithmetic_.summation == Summation::pairwise ? FE_TONEAREST : FE_TOWARDZERO);
+            is_done = tile_(rule_, reinterpret_cast<const double*>(a),
+                            reinterpret_cast<const double*>(b), padded(length), sums.data());
+          }
           if (!is_done) return;
           for_each_place(
               [&](std::int64_t r, std::int64_t s, const double& sum) {
@@ -238,7 +256,8 @@ class Kernel {
     Elements elements;
     Format format;
     bool negate;
-    double weight_factor;
+    double factor;
+    int more_exponent;
 
     Element element(std::uint64_t code) const { return elements(negated(format, code, negate)); }
   };
@@ -258,6 +277,8 @@ class Kernel {
             std::int64_t there, std::int64_t length, const Side& side, std::byte* to) const {
     auto* at = reinterpret_cast<double*>(to);
     const auto block = static_cast<std::int64_t>(order_.size());
+    LineWords<lines> words{};
+    int term = 0;
     for (std::int64_t begin = 0; begin < length; begin += block) {
       for (const int place : order_) {
         const std::int64_t k = begin + place;
@@ -265,13 +286,48 @@ class Kernel {
           Element x;
           if (line < there && k < length)
             x = side.element(from.codes[k * k_stride + line * line_stride]);
-          at[line] = x.number;
-          at[lines + line] = x.weight * side.weight_factor;
+          if (x.number == 0 && grids::has_tiny_zeros(arithmetic_))
+            x.number = std::copysign(grids::tiny_zero, x.number);
+          *at++ = x.number * side.factor;
+          words.put(line, grids::place_of(arithmetic_, term), x.exponent + side.more_exponent,
+                    x.number);
         }
-        at += 2 * lines;
+        if (++term < arithmetic_.terms) continue;
+        at = words.write(arithmetic_, at);
+        words = {};
+        term = 0;
       }
     }
   }
+
+  /// The words of a block (grid_tile.hpp).
+  template <std::int64_t lines>
+  struct LineWords {
+    static constexpr int most_exponents = 4;
+    std::array<std::array<std::uint64_t, lines>, most_exponents> exponents{};
+    std::array<std::uint64_t, lines> negative{}, positive{};
+
+    void put(std::int64_t line, int place, int exponent, double number) {
+      const auto l = static_cast<std::size_t>(line);
+      exponents[static_cast<std::size_t>(place / 4)][l] |=
+          std::uint64_t{static_cast<std::uint16_t>(exponent)} << (place % 4 * 16);
+      negative[l] |= std::uint64_t{number < 0} << place;
+      positive[l] |= std::uint64_t{number > 0} << place;
+    }
+    double* write(const Arithmetic& arithmetic, double* at) const {
+      const auto write_one = [&](const std::array<std::uint64_t, lines>& word) {
+        std::memcpy(at, word.data(), sizeof word);
+        at += lines;
+      };
+      for (int n = 0; n < grids::exponent_words(arithmetic); ++n)
+        write_one(exponents[static_cast<std::size_t>(n)]);
+      if (grids::counts_negatives(arithmetic)) {
+        write_one(negative);
+        write_one(positive);
+      }
+      return at;
+    }
+  };
 
   double number_of(const std::byte* at) const {
     Word code = 0;
@@ -284,15 +340,19 @@ class Kernel {
   }
 
   Word code_of(double sum) const {
-    const auto single = static_cast<float>(sum);  // exact
-    if constexpr (sizeof(Word) == 4) {
-      return std::bit_cast<std::uint32_t>(single);
-    } else if (instruction_.d == formats::bf16) {
-      return static_cast<Word>(std::bit_cast<std::uint32_t>(single) >> 16);
-    } else {
-      return static_cast<Word>(
-          formats::convert(formats::fp32, std::bit_cast<std::uint32_t>(single), formats::fp16));
-    }
+    if constexpr (sizeof(Word) == 2)
+      if (instruction_.d == formats::fp16) return fp16_code(sum);
+    const auto code = std::bit_cast<std::uint32_t>(static_cast<float>(sum));  // exact
+    return static_cast<Word>(code >> (sizeof(Word) == 4 ? 0 : 16));
+  }
+  /// Of a number of FP16.
+  static std::uint16_t fp16_code(double x) {
+    constexpr int lost_bits = 52 - 10, biases_apart = 1023 - 15;
+    const auto bits = std::bit_cast<std::uint64_t>(std::abs(x)) >> lost_bits;
+    const std::uint64_t magnitude = std::abs(x) < 0x1p-14
+                                        ? static_cast<std::uint64_t>(std::abs(x) * 0x1p24)
+                                        : bits - (std::uint64_t{biases_apart} << 10);
+    return static_cast<std::uint16_t>((std::signbit(x) ? 0x8000U : 0U) | magnitude);
   }
 
   /// By the model, where numbers are not finite.
@@ -317,6 +377,7 @@ class Kernel {
   const MatrixInstruction& instruction_;
   const MatrixProduct& product_;
   const AccumulatorSpec& spec_;
+  Arithmetic arithmetic_;
   Rule rule_;
   std::vector<int> order_;
   Side a_, b_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "emulator/model/accumulator.hpp"
@@ -11,9 +10,8 @@ namespace guardbit::emulator::grids {
 
 inline constexpr int tile_rows = 4, tile_columns = 8;
 
-/// Its product with any weight is below the products of weights of FP32, and its square no
-/// subnormal number, on a grid 24 bits below, too.
-inline constexpr double weight_of_zero = 0x1p-450;
+/// With any exponent of FP32 it is below those of products, and with itself an exponent of FP64.
+inline constexpr int exponent_of_zero = -450;
 
 enum class Result : std::uint8_t {
   fp32,
@@ -39,6 +37,35 @@ struct Arithmetic {
   friend constexpr bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };
 
+/// Are sums higher by the number of negative products (grid_blocks.hpp)?
+constexpr bool counts_negatives(const Arithmetic& x) {
+  return x.summation == Summation::two_stage && !x.floors;
+}
+/// Is a zero of B a tiny number of its sign? Its products ask for no grid either.
+constexpr bool has_tiny_zeros(const Arithmetic& x) { return x.summation == Summation::two_grids; }
+inline constexpr double tiny_zero = 0x1p-300;
+/// What B's numbers are multiplied by.
+constexpr double nudge_of(const Arithmetic& x) {
+  return counts_negatives(x) || x.summation == Summation::two_grids ? 1 + 0x1p-30 : 1;
+}
+
+/// Of a line in a block: words of four exponents each, 16 bits an element. Where two sets of
+/// products are summed apart, the first half of them are the first set's.
+constexpr int exponent_words(const Arithmetic& x) { return (x.terms + 3) / 4; }
+/// And two words of a bit an element where negative products are counted: which factors are
+/// negative, which positive. A second set's begin at bit 8.
+constexpr int words(const Arithmetic& x) {
+  return exponent_words(x) + (counts_negatives(x) ? 2 : 0);
+}
+/// Where a block's i-th element stands in the words.
+constexpr int place_of(const Arithmetic& x, int i) {
+  return x.interleave == Interleave::even_odd ? i / 2 + i % 2 * 8 : i;
+}
+/// Of a block in a panel of so many lines, in numbers of FP64.
+constexpr std::int64_t block_size(const Arithmetic& x, std::int64_t lines) {
+  return (x.terms + words(x)) * lines;
+}
+
 /// The numbers of an arithmetic, as powers of two.
 struct Rule {
   double kept = 0, total_kept = 0, addend_kept = 0, cutoff = 0;
@@ -53,9 +80,8 @@ struct Rule {
 };
 
 /// Adds `length` products to the tile of sums, row by row; false where a number was not finite or
-/// beyond the limits. Of every k a panel has the numbers of its lines and then their weights:
-/// 2^exponent, of A times `kept`, so that the weight of a product is its grid; of a zero
-/// weight_of_zero.
+/// beyond the limits. Of every block a panel has the numbers of its lines, k by k, and then word by
+/// word their words. Exponents are such that those of a product add to FP64's field of its grid.
 using Tile = bool (*)(const Rule& rule, const double* a, const double* b, std::int64_t length,
                       double* sums);
 

@@ -21,22 +21,7 @@
 
 namespace guardbit::emulator::grids {
 namespace {
-/// AVX2 with what tiles on grids ask of it.
-struct Avx2 : formats::vectors::Avx2 {
-  using formats::vectors::Avx2::larger;
-  static Doubles larger(Doubles x, Doubles y) { return _mm256_max_pd(x, y); }
-  static Doubles to_nearest_integer(Doubles x) {
-    return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  }
-  static Doubles to_integer_toward_zero(Doubles x) {
-    return _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-  }
-  static Doubles to_integer_below(Doubles x) {
-    return _mm256_round_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  }
-};
-
-constexpr auto find = find_tile<Avx2>;
+constexpr auto find = find_tile<formats::vectors::Avx2>;
 }  // namespace
 }  // namespace guardbit::emulator::grids
 

@@ -21,20 +21,7 @@
 
 namespace guardbit::emulator::grids {
 namespace {
-/// AVX-512 with what tiles on grids ask of it.
-struct Avx512 : formats::vectors::Avx512 {
-  static Doubles to_nearest_integer(Doubles x) {
-    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  }
-  static Doubles to_integer_toward_zero(Doubles x) {
-    return _mm512_roundscale_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-  }
-  static Doubles to_integer_below(Doubles x) {
-    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  }
-};
-
-constexpr auto find = find_tile<Avx512>;
+constexpr auto find = find_tile<formats::vectors::Avx512>;
 }  // namespace
 }  // namespace guardbit::emulator::grids
 

@@ -20,4 +20,13 @@ class DefaultEnvironment {
   std::fenv_t saved_{};
 };
 
+/// The direction of rounding that tiles need of the thread, while it lives.
+class TileRounding {
+ public:
+  explicit TileRounding(int direction) { std::fesetround(direction); }
+  TileRounding(const TileRounding&) = delete;
+  TileRounding& operator=(const TileRounding&) = delete;
+  ~TileRounding() { std::fesetround(FE_TONEAREST); }
+};
+
 }  // namespace guardbit::emulator
