@@ -38,7 +38,10 @@ compared on 1,211,279,775 outputs by AVX-512 and 1,028,490,767 by AVX2, over all
 over one and several ranges of K, and in unaligned views, without a difference; since kernels are one source, on 2026-11-25, on
 151,359,252 outputs by AVX-512 and by AVX2 each on an Intel Xeon, and on 1,411,993 by NEON under
 QEMU; since the thread rounds toward zero and AVX-512's sums are integers between blocks, on 2026-11-27, on 30,342,907 outputs by AVX-512 and by
-AVX2 each on an AMD EPYC (family 25, one seed). 1,525,592 by NEON under QEMU had that rounding, but not yet the longer strips of FP8:
+AVX2 each on an AMD EPYC (family 25, one seed). 1,525,592 by NEON under QEMU had that rounding, but not yet the longer strips of FP8. On 2026-11-30, on an
+AMD EPYC with AVX2 alone (family 25, model 1), 180,637,172 outputs by AVX2 with the kernels of that morning, 142,071,567 with the
+FP16 rounding that came then, 25,758,558 of NVIDIA's arithmetics and 12,677,826 of AMD's with AMD's new tiles; by NEON
+under QEMU, with all of these, 9,473,585 of NVIDIA's and 3,708,589 of AMD's. A long chain counts after its first executions and its last:
 
     GUARDBIT_SWEEP_SEED=n GUARDBIT_SWEEP_OUTPUTS=62500000 guardbit_tests_emulator "products equal the reference on 10^9 outputs"
 """
@@ -142,10 +145,16 @@ bits: `hopper_f16` 22.3 and now 24.1, `ampere_f16` 17.3 and 20.7, `volta_f16` 12
 `hopper_f16_to_f16` 17.1 and 18.4, `ampere_f16_to_f16` 12.1 and 13.5, `hopper_fp8` 43.7 and 44.0, `ada_fp8` 33.8 and 35.9, `blackwell_fp8` 25.7 and 26.5,
 `hopper_fp8_emulated` 19.5 and 21.1; best of two of `hopper_bf16` 20.8 and 22.4 (wide 11.7 and 13.2), `ampere_tf32` of wide data 5.0 and 5.8, `mxfp8` 22.3 and 22.7, `hopper_sparse_f16`
 21.5 and 22.2. At 1024 x 1024 x 1024, of Eigen for AVX2 in the same runs (82 to 94 GFLOP/s), three runs each: `volta_f16` 0.175 to 0.19 (before
-0.15), `ampere_tf32` 0.16 to 0.17 (0.14), `ampere_f16_to_f16` 0.145 to 0.15 (0.13). The last still lies at or just below 0.15: the way through
-FP16 and back, some 38 operations for 8 outputs, comes after every 8 products. AVX-512's code is the same, instruction by instruction.
+0.15), `ampere_tf32` 0.16 to 0.17 (0.14), `ampere_f16_to_f16` 0.145 to 0.15 (0.13). AVX-512's code is the same, instruction by instruction.
 
-These kernels equal the reference on 10,068,121 outputs of TF32, 10,068,121 of FP16 into FP16, 9,503,199 of m8n8k4 and 11,361,216 of all
+On the same day and CPU, FP16 results: sums used to become FP32 and FP16 numbers and FP64 numbers again after every block. Now they stay FP64
+numbers and are rounded as integers, where no sum of a half tile is subnormal or too large; else they take the old way, and a half tile does both.
+In turns, best of four: `ampere_f16_to_f16` 13.4 and now 15.3 GFLOP/s at 512 x 512 x 512 (0.141 and 0.161 of Eigen for AVX2), 13.6 and 15.5 at
+1024 x 1024 x 1024 (0.163 and 0.186), of data with specials 13.2 and 14.2; `hopper_f16_to_f16` 18.4 and 19.7 at 512 (0.207). Where every half tile
+takes both ways, as with subnormal sums, `ampere_f16_to_f16` falls to 9.9, some 25 % less than before. The other rows of FP64's lanes are as fast as before within 2 %. All 2^32 products of two FP16
+numbers, each alone in a block that another follows, come out as they round to FP16.
+
+The kernels before that change equal the reference on 10,068,121 outputs of TF32, 10,068,121 of FP16 into FP16, 9,503,199 of m8n8k4 and 11,361,216 of all
 arithmetics, odd sizes and every family of inputs among them (seeds 42, 43, 41 and 44 of the sweep named above).
 
     guardbit bench --kind gemm --size 1024 --threads 1 --data normal --engine avx2
@@ -213,8 +222,9 @@ to 16 x 96 x 1024, normal data, g++ 12.2, packing not counted), of which a multi
 | `hopper_tf32` | 2.20 | `int8`, `int4`, `b1` | 0.10 |
 | `volta_f16`, `ampere_tf32` | 3.21 | `fp64` | 0.84 |
 
-These counts are from before 2026-11-30, when halves of a tile began to go one after the other, which NEON shares and which was compiled
-for it but not run.
+These counts are from before 2026-11-30, when halves of a tile began to go one after the other, which NEON shares. Counted again on that day, 16 x
+96 x 512: `hopper_f16` 1.69, `hopper_fp8` 1.22, `ada_fp8` 1.75, `ampere_f16` 2.16, `hopper_f16_to_f16` 2.19,
+`ampere_f16_to_f16` 3.26.
 
 FP4 and integers without unsigned bytes need dot products of bytes (FEAT_DotProd: Graviton 2, Grace, Apple M1 and later). Where they are
 missing, integers take words of 16 bits and FP4 the reference. Other than x86's, ARM's conversion to FP16 rounds as the thread does: FP16
