@@ -224,7 +224,7 @@ to 16 x 96 x 1024, normal data, g++ 12.2, packing not counted), of which a multi
 
 These counts are from before 2026-11-30, when halves of a tile began to go one after the other, which NEON shares. Counted again on that day, 16 x
 96 x 512: `hopper_f16` 1.69, `hopper_fp8` 1.22, `ada_fp8` 1.75, `ampere_f16` 2.16, `hopper_f16_to_f16` 2.19,
-`ampere_f16_to_f16` 3.26.
+`ampere_f16_to_f16` 3.26, `volta_f16` 3.87, `ampere_tf32` 4.10.
 
 FP4 and integers without unsigned bytes need dot products of bytes (FEAT_DotProd: Graviton 2, Grace, Apple M1 and later). Where they are
 missing, integers take words of 16 bits and FP4 the reference. Other than x86's, ARM's conversion to FP16 rounds as the thread does: FP16
