@@ -41,21 +41,19 @@ class CudaCatalogue {
   /// One that -use_fast_math replaces by another program.
   template <const FunctionFormats& formats = formats_of_fp32, class Program, class Fast,
             class Exact>
-  void add_with_fast(std::string_view name, std::string_view meaning, Program program, Fast,
-                     Exact exact) {
+  void add_with_fast(std::string_view name, std::string_view meaning, Program, Fast, Exact exact) {
     using enum CompileMode;
-    push(function_of<formats>(name, meaning, program, exact), standard);
-    push(function_of<formats>(name, meaning, CompiledProgram<Program, ftz>(), exact), ftz);
-    push(function_of<formats>(name, meaning, CompiledProgram<Fast, fast>(), exact), fast);
+    add_modes(name, meaning,
+              {code_of<Program, formats>(), code_of<CompiledProgram<Program, ftz>, formats>(),
+               code_of<CompiledProgram<Fast, fast>, formats>()},
+              in_doubles(exact));
   }
 
  private:
-  void push(Function function, CompileMode mode) {
-    const auto place = static_cast<std::size_t>(mode);
-    function.compile = mode;
-    function.evidence = cuda_evidence(function.operands, mode);
-    lists_.at(place).push_back(std::move(function));
-  }
+  /// One code a mode.
+  using Codes = std::array<ProgramCode, formats::words_of<CompileMode>.size()>;
+  void add_modes(std::string_view name, std::string_view meaning, const Codes& codes,
+                 const InDoubles& exact);
 
   std::array<std::vector<Function>, formats::words_of<CompileMode>.size()> lists_;
 };

@@ -3,6 +3,16 @@
 
 namespace guardbit::emulator {
 
+void CudaCatalogue::add_modes(std::string_view name, std::string_view meaning, const Codes& codes,
+                              const InDoubles& exact) {
+  for (std::size_t mode = 0; mode < codes.size(); ++mode) {
+    Function function = function_of(name, meaning, codes[mode], exact);
+    function.compile = static_cast<CompileMode>(mode);
+    function.evidence = cuda_evidence(function.operands, function.compile);
+    lists_[mode].push_back(std::move(function));
+  }
+}
+
 const std::vector<Function>& cuda_functions(CompileMode mode) {
   static const CudaCatalogue catalogue = [] {
     CudaCatalogue all;

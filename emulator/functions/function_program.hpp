@@ -140,37 +140,29 @@ ResultCodes one_result(const OperandCodes& operands) {
   return results;
 }
 
-/// The steps of one result.
-template <class Program, const FunctionFormats& formats>
-std::vector<ProgramStep> steps_of(const OperandCodes& operands) {
-  std::vector<ProgramStep> steps;
-  traced_steps = &steps;
-  one_result<TracedNumber, Program, formats>(operands);
-  traced_steps = nullptr;
-  return steps;
+/// What does not depend on a Program's name.
+struct ProgramCode {
+  std::size_t operands, results;
+  const FunctionFormats* formats;
+  void (*run)(const CodeArrays<std::uint32_t>&);
+  ResultCodes (*reference)(const OperandCodes&);
+};
+template <class Program, const FunctionFormats& formats = formats_of_fp32>
+constexpr ProgramCode code_of() {
+  using Codes = decltype(results_of<HostNumber, Program, formats>(
+      [](std::size_t) { return std::uint32_t{0}; }));
+  return {operands_of<Program, formats>(), std::tuple_size_v<Codes>, &formats,
+          run_program<Program, formats>, one_result<TracedNumber, Program, formats>};
 }
 
-/// What a function of one to four doubles gives, itself one double or an array of two.
-template <class Exact>
-std::array<double, most_results> exact_results(const Exact& exact,
-                                               const std::array<double, most_operands>& a) {
-  const auto result = [&] {
-    if constexpr (std::is_invocable_v<Exact, double>) {
-      return exact(a[0]);
-    } else if constexpr (std::is_invocable_v<Exact, double, double>) {
-      return exact(a[0], a[1]);
-    } else if constexpr (std::is_invocable_v<Exact, double, double, double>) {
-      return exact(a[0], a[1], a[2]);
-    } else {
-      return exact(a[0], a[1], a[2], a[3]);
-    }
-  }();
-  if constexpr (std::is_same_v<decltype(result), const double>) {
-    return {result, 0};
-  } else {
-    return result;
-  }
-}
+/// A function of one to four doubles, itself one double or an array of two, as an entry has it.
+using InDoubles = decltype(Function::in_doubles);
+InDoubles in_doubles(double (*exact)(double));
+InDoubles in_doubles(double (*exact)(double, double));
+InDoubles in_doubles(double (*exact)(double, double, double));
+InDoubles in_doubles(double (*exact)(double, double, double, double));
+InDoubles in_doubles(std::array<double, most_results> (*exact)(double));
+InDoubles in_doubles(std::array<double, most_results> (*exact)(double, double));
 
 inline constexpr Evidence all_results = {Basis::measured,
                                          "H100, CUDA 13.0: digest of all 2^32 results"};
@@ -179,27 +171,14 @@ inline constexpr Evidence all_codes_of_16_bits = {Basis::measured,
 inline constexpr Evidence drawn_results = {
     Basis::measured, "H100, CUDA 13.0: digest of the results of 2^32 drawn pairs"};
 
+/// The entry of the catalogue.
+Function function_of(std::string_view name, std::string_view meaning, const ProgramCode& code,
+                     InDoubles exact);
+
 /// A Program as an entry of the catalogue; `exact` is the function of doubles.
 template <const FunctionFormats& formats = formats_of_fp32, class Program, class Exact>
 Function function_of(std::string_view name, std::string_view meaning, Program, Exact exact) {
-  constexpr std::size_t operands = operands_of<Program, formats>();
-  using Codes = decltype(results_of<HostNumber, Program, formats>(
-      [](std::size_t) { return std::uint32_t{0}; }));
-  Function function;
-  function.name = name;
-  function.arch = "sm_90";
-  function.meaning = meaning;
-  function.operands = operands;
-  function.results = std::tuple_size_v<Codes>;
-  function.formats = formats;
-  function.evidence = operands == 1 ? all_results : drawn_results;
-  function.run = run_program<Program, formats>;
-  function.reference = one_result<TracedNumber, Program, formats>;
-  function.steps = steps_of<Program, formats>;
-  function.in_doubles = [exact](const std::array<double, most_operands>& a) {
-    return exact_results(exact, a);
-  };
-  return function;
+  return function_of(name, meaning, code_of<Program, formats>(), in_doubles(exact));
 }
 
 }  // namespace guardbit::emulator
