@@ -190,7 +190,7 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& ins
       {"instruction", std::string(std::string_view(instruction.name))},
       {"arch", std::string(arch)}};
   if (arch.starts_with("sm_"))  // only there does a compiler stand between name and machine
-    metadata["ptxas"] = std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100);
+    metadata["ptxas"] = version_text(toolkit);
   if (modifiers.negate_a) metadata["imm_scale_a"] = "-1";
   if (modifiers.negate_b) metadata["imm_scale_b"] = "-1";
   if (modifiers.zero_addend) metadata["scale_d"] = "0";

@@ -44,10 +44,7 @@ void find_function(const formats::TensorFile& file, const std::string& where,
   capture.function = &require_function(capture.arch, text_of(file, "function", where), where);
   const auto toolkit = file.metadata.find("toolkit");
   if (toolkit == file.metadata.end()) return;
-  if (!is_known_of(*capture.function, require_toolkit(toolkit->second, where + ": toolkit")))
-    throw Error(where, std::string(capture.function->name) +
-                           " is known as CUDA 13.0 computes it, not " +
-                           formats::printable(toolkit->second));
+  require_function_toolkit(*capture.function, toolkit->second, where + ": toolkit");
 }
 
 }  // namespace

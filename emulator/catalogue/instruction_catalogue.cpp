@@ -212,6 +212,10 @@ void add_instruction(const MatrixInstruction& instruction) {
   added.insert(added.begin(), instruction);
 }
 
+std::string version_text(int toolkit) {
+  return std::to_string(toolkit / 100) + '.' + std::to_string(toolkit % 100);
+}
+
 std::optional<int> parse_toolkit(std::string_view text) {
   int major = 0;
   int minor = 0;
@@ -262,7 +266,7 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   if (index().count({page, key}) != 0) {
     message = "'" + formats::printable(name) + "' is an instruction of " +
               formats::printable(arch) + ", but not with this geometry, layout or toolkit " +
-              std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100);
+              version_text(toolkit);
   } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
     message = "instruction '" + formats::printable(name) + "' is not in the catalogue of " +
               formats::printable(arch) + " (it is in that of " + owners + ")";

@@ -41,6 +41,9 @@ void add_instruction(const MatrixInstruction& instruction);
 /// named.
 inline constexpr int newest_toolkit = 1300;
 
+/// A toolkit's version as NVIDIA writes it: 13.0 of 1300.
+std::string version_text(int toolkit);
+
 /// "13.0" as 1300; empty when the text is not a version.
 std::optional<int> parse_toolkit(std::string_view text);
 

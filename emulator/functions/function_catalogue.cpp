@@ -62,37 +62,62 @@ Function on_engine(Function function, const FunctionEngine& engine) {
   return function;
 }
 
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+bool has(const Names& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+/// The machines of which functions are known, and those that have the function of that name.
+struct Machines {
+  Names all, with_function;
+};
+Machines machines_of(std::string_view name) {
+  Machines machines;
+  for (const Function& function : function_catalogue()) {
+    if (!has(machines.all, function.arch)) machines.all.push_back(function.arch);
+    if (function.name == name) machines.with_function.push_back(function.arch);
+  }
+  return machines;
+}
+
+}  // namespace
+
 const Function& require_function(std::string_view arch, std::string_view name,
                                  const FunctionPlaces& where, CompileMode compile) {
   const std::string_view page = require_page(arch, where.arch);
-  std::vector<std::string_view> names, machines;
+  Names names;
   for (const Function& function : function_catalogue(compile)) {
     if (function.arch == page && function.name == name) return function;
     if (function.arch == page) names.push_back(function.name);
-    if (std::ranges::find(machines, function.arch) == machines.end())
-      machines.push_back(function.arch);
   }
   if (!names.empty() && name.find('(') == std::string_view::npos) {
     const std::string of_half = std::string(name) + "(half)";
-    if (std::ranges::find(names, of_half) != names.end())
-      return require_function(arch, of_half, where, compile);
+    if (has(names, of_half)) return require_function(arch, of_half, where, compile);
   }
-  if (names.empty()) {
-    std::string choices;
-    for (const std::string_view machine : machines)
-      choices.append(choices.empty() ? "" : ", ").append(machine);
-    throw formats::Error(where.arch, "no functions are known of " + std::string(arch), choices);
-  }
-  if (compile != CompileMode::standard &&
-      std::ranges::any_of(function_catalogue(), [&](const Function& function) {
-        return function.arch == page && function.name == name;
-      })) {
+  const Machines machines = machines_of(name);
+  if (!has(machines.all, page))
+    throw formats::Error(where.arch, "no functions are known of " + std::string(arch),
+                         listed(machines.all));
+  if (has(machines.with_function, page)) {
     throw formats::Error(where.compile,
                          std::string(name) +
                              " is known as an instruction, which does not depend on "
                              "how nvcc compiles",
                          "default");
   }
+  if (!machines.with_function.empty())
+    throw formats::Error(where.arch,
+                         std::string(name) + " is not a function of " + std::string(arch),
+                         listed(machines.with_function));
   throw formats::Error(where.name, formats::unknown_name("function", name, names));
 }
 

@@ -1,8 +1,10 @@
 #include "emulator/functions/function_toolkits.hpp"
 
+#include <string>
 #include <string_view>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::emulator {
 
@@ -44,8 +46,29 @@ int oldest_toolkit(const Function& function) {
   return newest_toolkit;
 }
 
+bool has_toolkit(const Function& function) { return function.arch.starts_with("sm_"); }
+
 bool is_known_of(const Function& function, int toolkit) {
-  return oldest_toolkit(function) <= toolkit && toolkit <= newest_toolkit;
+  return has_toolkit(function) && oldest_toolkit(function) <= toolkit && toolkit <= newest_toolkit;
+}
+
+int require_function_toolkit(const Function& function, std::string_view version,
+                             const std::string& where) {
+  const int toolkit = require_toolkit(version, where);
+  const std::string name(function.name);
+  if (!has_toolkit(function)) {
+    if (version.empty()) return toolkit;
+    throw formats::Error(where, name + " is an instruction of " + std::string(function.arch) +
+                                    ", which no toolkit of CUDA compiles");
+  }
+  if (is_known_of(function, toolkit)) return toolkit;
+  const int oldest = oldest_toolkit(function);
+  throw formats::Error(where,
+                       name + " is known as CUDA " + version_text(newest_toolkit) +
+                           " computes it, not " + version_text(toolkit),
+                       oldest == newest_toolkit
+                           ? version_text(oldest)
+                           : version_text(oldest) + " to " + version_text(newest_toolkit));
 }
 
 }  // namespace guardbit::emulator

@@ -96,7 +96,7 @@ std::string activation_words(Activation activation) {
     case Activation::none: return "";
     case Activation::relu: return "negative results are zero (ReLU)";
     case Activation::gelu: return "GELU by erf";
-    case Activation::gelu_cuda12: return "GELU by the erf of CUDA 12";
+    case Activation::gelu_cuda12: return "GELU by the erff of CUDA 12.0";
     case Activation::gelu_erfc: return "GELU by XLA's erfc, each step rounded to the result";
     case Activation::gelu_tanh: return "GELU by tanh";
     case Activation::silu: return "SiLU";

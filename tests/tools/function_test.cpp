@@ -172,6 +172,22 @@ TEST_CASE("function knows which toolkits compute alike") {
   CHECK_FALSE(since_3.contains("hexp(half)"));
 }
 
+TEST_CASE("function says nothing of CUDA where the machine is AMD's") {
+  const auto json = json_of({"function", "v_exp_f32", "1", "--arch", "rdna3", "--json"});
+  CHECK_FALSE(json.contains("toolkit"));
+  CHECK_FALSE(json.contains("compile"));
+  const auto lists_it = [](const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"function", "--list", "--json"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::set<std::string> names;
+    const nlohmann::json list = json_of(words);
+    for (const auto& each : list.at("functions")) names.insert(each.at("function"));
+    return names.contains("v_exp_f32");
+  };
+  CHECK(lists_it({}));
+  CHECK_FALSE(lists_it({"--toolkit", "13.0"}));
+}
+
 TEST_CASE("function draws the errors of all inputs") {
   const TemporaryFolder folder;
   const std::string picture = folder.path("errors.svg");
@@ -217,6 +233,12 @@ TEST_CASE("function refuses what it cannot take in one line") {
       {{"function", "powf", "--errors"}, "two operands"},
       {{"function", "expf", "1", "--digest"}, "--digest"},
       {{"function", "expf", "1", "--arch", "cdna3"}, "sm_90"},
+      {{"function", "v_exp_f32", "1"}, "not a function of sm_90 (valid: rdna3, rdna4)"},
+      {{"function", "expf", "1", "--arch", "rdna3"}, "not a function of rdna3 (valid: sm_90)"},
+      {{"function", "v_exp_f32", "1", "--arch", "rdna3", "--toolkit", "13.0"},
+       "which no toolkit of CUDA compiles"},
+      {{"function", "v_exp_f32", "1", "--arch", "rdna3", "--compile", "ftz"},
+       "known as an instruction"},
       {{"function", "acoshf", "1", "--toolkit", "12.9"}, "valid: 13.0"},
       {{"function", "erff", "1", "--toolkit", "12.0"}, "valid: 12.1 to 13.0"},
       {{"function", "expf", "1", "--toolkit", "11.8"}, "valid: 12.0 to 13.0"},

@@ -292,11 +292,11 @@ std::string shape_name(const emulator::Shape& shape) {
 }
 
 std::string toolkit_text(const emulator::Toolkit& toolkit) {
-  const auto version = [](int v) { return number(v / 100) + "." + number(v % 100); };
+  using emulator::version_text;
   std::string text;
-  if (toolkit.from != 0) text += "from ptxas " + version(toolkit.from);
+  if (toolkit.from != 0) text += "from ptxas " + version_text(toolkit.from);
   if (toolkit.until != 0)
-    text += (text.empty() ? "" : ", ") + std::string("before ptxas ") + version(toolkit.until);
+    text += (text.empty() ? "" : ", ") + std::string("before ptxas ") + version_text(toolkit.until);
   return text;
 }
 

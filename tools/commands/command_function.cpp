@@ -57,10 +57,12 @@ std::string counted_word(std::size_t n) {
 }
 
 nlohmann::ordered_json heading(const Function& function, int toolkit) {
-  return {{"function", function.name},
-          {"arch", function.arch},
-          {"compile", formats::word_of(function.compile)},
-          {"toolkit", version_text(toolkit)}};
+  nlohmann::ordered_json document = {{"function", function.name}, {"arch", function.arch}};
+  if (emulator::has_toolkit(function)) {
+    document["compile"] = formats::word_of(function.compile);
+    document["toolkit"] = emulator::version_text(toolkit);
+  }
+  return document;
 }
 
 // ---- Values ----
@@ -195,8 +197,9 @@ void run(const CLI::App& command, const FunctionOptions& options) {
     emulator::require_page(options.arch, "--arch");
     const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
     std::vector<Function> all = emulator::function_catalogue(compile);
-    std::erase_if(
-        all, [&](const Function& function) { return !emulator::is_known_of(function, toolkit); });
+    if (!options.toolkit.empty())
+      std::erase_if(
+          all, [&](const Function& function) { return !emulator::is_known_of(function, toolkit); });
     if (all.empty())
       throw Error("--toolkit", "no function is known as CUDA " + options.toolkit + " computes it",
                   "12.0 to 13.0");
@@ -212,7 +215,7 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
   const Function& function = emulator::require_function(
       options.arch, options.name, {"function", "--arch", "--compile"}, compile);
-  const int toolkit = require_function_toolkit(function, options.toolkit, "--toolkit");
+  const int toolkit = emulator::require_function_toolkit(function, options.toolkit, "--toolkit");
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");
@@ -253,7 +256,7 @@ void add_function(CLI::App& app, int&) {
       "function", "Special functions and CUDA's mathematics, as a GPU computes them");
   const auto options = std::make_shared<FunctionOptions>();
   command->add_option("NAME", options->name,
-                      "PTX's name, as ex2.approx.ftz.f32, or CUDA's, as expf");
+                      "PTX's name, as ex2.approx.ftz.f32, CUDA's, as expf, or AMD's, as v_exp_f32");
   command
       ->add_option(
           "ARGUMENT", options->arguments,
@@ -277,8 +280,10 @@ void add_function(CLI::App& app, int&) {
                    "How nvcc compiles CUDA's functions: default, ftz (-ftz=true) or fast "
                    "(-use_fast_math)")
       ->type_name("MODE");
-  command->add_option("--toolkit", options->toolkit,
-                      "The CUDA version (default 13.0); of --list: functions that are known of it");
+  command->add_option(
+      "--toolkit", options->toolkit,
+      "The CUDA version (default 13.0), of NVIDIA's functions; of --list: functions "
+      "that are known of it");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Of --list: print the table of the documents");

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/functions/function_catalogue.hpp"
-#include "emulator/functions/function_toolkits.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
@@ -26,22 +24,6 @@ std::optional<std::uint64_t> code_of_number(const std::string& word,
   } catch (const Error&) {
     return std::nullopt;
   }
-}
-
-std::string version_text(int toolkit) {
-  return std::to_string(toolkit / 100) + '.' + std::to_string(toolkit % 100);
-}
-
-int require_function_toolkit(const Function& function, const std::string& toolkit,
-                             const std::string& where) {
-  const int version = emulator::require_toolkit(toolkit, where);
-  if (!emulator::is_known_of(function, version)) {
-    const int oldest = emulator::oldest_toolkit(function), newest = emulator::newest_toolkit;
-    throw Error(where, std::string(function.name) + " is known as CUDA 13.0 computes it",
-                oldest == newest ? version_text(oldest)
-                                 : version_text(oldest) + " to " + version_text(newest));
-  }
-  return version;
 }
 
 const Function& function_of_call(const std::string& arch, const std::string& name,

@@ -17,14 +17,6 @@ namespace guardbit::tools {
 /// The code that a word of a number means, rounded to a format; nothing where it is none.
 std::optional<std::uint64_t> code_of_number(const std::string& word, const formats::Format& format);
 
-/// A version of CUDA as NVIDIA writes it: 13.0 of 1300.
-std::string version_text(int toolkit);
-
-/// CUDA's version, as 1300; the newest one for an empty text. formats::Error that begins with
-/// `where` for one whose function of that name is not known.
-int require_function_toolkit(const emulator::Function& function, const std::string& toolkit,
-                             const std::string& where);
-
 /// The function that a call means: of a name without its type, the overload for BF16 where that is
 /// the format of the first array.
 const emulator::Function& function_of_call(const std::string& arch, const std::string& name,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator/functions/function_catalogue.hpp"
+#include "emulator/functions/function_toolkits.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -45,7 +46,7 @@ class FunctionCall {
         first = array->format;
     }
     function_ = &tools::function_of_call(arch, name, compile_mode(compile), first);
-    tools::require_function_toolkit(*function_, toolkit, "toolkit");
+    emulator::require_function_toolkit(*function_, toolkit, "toolkit");
     tools::require_operand_count(*function_, operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operand(operands[i], i));
     shape_ = tools::result_shape(*function_, operands_);
