@@ -10,6 +10,9 @@
 #include "tests/places.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
+#include "tools/scaler/scaler_log.hpp"
+#include "tools/scaler/scaler_picture.hpp"
+#include "tools/scaler/scaler_replay.hpp"
 
 namespace {
 
@@ -417,6 +420,20 @@ TEST_CASE("scaler schedule: overflows as they are given") {
     CHECK(run_command({"scaler", "schedule", bad}).status == 2);
   const CommandResult text = run_command({"scaler", "schedule", "overflow*5"});
   CHECK(holds(text.out, "4 steps in a row were skipped"));
+}
+
+TEST_CASE(
+    "a picture has the log's scale wherever that changes, not where the scaler's does alone") {
+  tools::ScalerLog log;
+  const std::vector<double> scales = {65536, 65536, 32768, 32768, 31000, 31000};
+  for (std::size_t i = 0; i < scales.size(); ++i)
+    log.rows.push_back({i, {}, scales[i], i == 2, {}});
+  const experiments::LossScaler pytorch(experiments::find_scaler("pytorch").value());
+  const experiments::Figure figure = tools::scale_figure({tools::replay_log(pytorch, log, 0)});
+  const experiments::Curve& logged = figure.curves.back();
+  CHECK(logged.name == "pytorch, log");
+  CHECK(logged.x == std::vector<double>{0, 2, 3, 4, 5});
+  CHECK(logged.y == std::vector<double>{65536, 32768, 32768, 31000, 31000});
 }
 
 TEST_CASE("scaler presets: a row for each") {

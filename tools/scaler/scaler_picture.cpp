@@ -19,10 +19,9 @@ experiments::Figure scale_figure(const std::vector<Replay>& replays) {
       // Corners are enough of a long run.
       const bool is_corner = i == 0 || i + 1 == replay.steps.size() ||
                              s.update.before != replay.steps[i - 1].update.before;
-      if (is_corner) {
-        scale.add(step, s.update.before);
-        if (s.logged) logged.add(step, s.logged->scale);
-      }
+      if (is_corner) scale.add(step, s.update.before);
+      if (s.logged && (is_corner || logged.y.empty() || logged.y.back() != s.logged->scale))
+        logged.add(step, s.logged->scale);
       if (s.update.overflow) skipped.add(step, s.update.before);
     }
     if (!replay.steps.empty())
