@@ -161,7 +161,9 @@ void print_probe(std::ostream& out, const std::string& unit, const BlackBox& box
       out << "the model's instructions have at most " << emulator::max_k
           << " products, so none was tried: --k " << emulator::max_k
           << " or less asks for the arithmetic, too\n";
-    } else if (!report.has_structure) {
+      return;
+    }
+    if (!report.has_structure) {
       out << "the model has no instruction that adds in this order\n";
     } else {
       out << "no arithmetic of the model gives every answer; the nearest differs in "
