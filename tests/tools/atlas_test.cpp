@@ -49,6 +49,13 @@ TEST_CASE(
   CHECK(j["plan"].get<std::string>().find("x64:ceil:bf16") != std::string::npos);
 }
 
+TEST_CASE("scores of one query are shared by lanes, or go to tensor cores") {
+  CHECK(right_plan("f32_one_query").find("lanes=8x8:round_robin:halves") != std::string::npos);
+  CHECK(right_plan("bf16_one_query").find("lanes=16x6:round_robin:halves") != std::string::npos);
+  CHECK(right_plan("f16_one_query_chain").find("wgmma") != std::string::npos);
+  CHECK(prediction(atlas_golden + "f32_one_query.safetensors", 0)["known"] == "recorded");
+}
+
 TEST_CASE("a layer of one feature in 16 bits rounds before its bias is added, unless K is cut") {
   CHECK(right_plan("bf16_one_feature").find("add=rounded") != std::string::npos);
   CHECK(right_plan("f16_one_feature").find("add=rounded") != std::string::npos);

@@ -31,14 +31,16 @@ constexpr auto rows = std::to_array<Row>({
 
 constexpr char untold = '?', tensor_cores = 't';
 
-/// The letters at a number of keys and at its neighbours, if it is not listed, are one; else
-/// `untold`.
-char letter_at(std::string_view plans, std::int64_t count) {
+/// The letter at a number of keys; if it is not listed that of its neighbours, if they have one,
+/// else `untold`. In 16 bits it depends on what divides the number, so that neighbours tell
+/// nothing.
+char letter_at(const Row& row, std::int64_t count) {
   const auto* const at = std::lower_bound(keys.begin(), keys.end(), count);
   if (at == keys.end() || (at == keys.begin() && *at != count)) return untold;
   const auto place = static_cast<std::size_t>(at - keys.begin());
-  const char letter = plans[place];
-  return *at == count || plans[place - 1] == letter ? letter : untold;
+  const char letter = row.plans[place];
+  if (*at == count) return letter;
+  return row.numbers == Numbers::f32 && row.plans[place - 1] == letter ? letter : untold;
 }
 
 /// The rows of a call's numbers and features with as many heads, or with the next fewer and more.
@@ -68,8 +70,8 @@ std::optional<Leaf> leaf_of_one_position(const ProductCall& call) {
     return std::nullopt;
   const std::span<const Row> around = rows_around(call);
   if (around.empty()) return std::nullopt;
-  const char letter = letter_at(around.front().plans, call.n);
-  if (letter == untold || letter_at(around.back().plans, call.n) != letter) return std::nullopt;
+  const char letter = letter_at(around.front(), call.n);
+  if (letter == untold || letter_at(around.back(), call.n) != letter) return std::nullopt;
   constexpr int recorded = 1000;
   Leaf leaf;
   leaf.agree = is_listed(call, around) ? recorded : rule_agrees;

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "emulator/gemm/atlas/atlas.hpp"
 #include "emulator/gemm/atlas/bit_encoder.hpp"
 #include "emulator/gemm/atlas/coded_box.hpp"
+#include "emulator/gemm/atlas/one_position.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::tests {
@@ -135,6 +137,40 @@ TEST_CASE("heads that lie beside each other are taken as without gaps") {
   const StridedCall first{
       "bmm", "fp32", 9, 11, width, heads, {width, apart, 1}, {11 * width, 1, width}};
   CHECK(!call_of(first, "test").whole_batches);
+}
+
+TEST_CASE("scores of one query have the lanes that results told") {
+  const auto scores = [](Numbers numbers, std::int64_t heads, std::int64_t keys,
+                         std::int64_t features) {
+    return ProductCall{Operator::bmm, numbers, 1, keys, features, heads, false, true, 0, 0};
+  };
+  const auto leaf = leaf_of_one_position(scores(Numbers::f32, 4, 13, 32));
+  REQUIRE(leaf);
+  CHECK(leaf->form == Form::lanes_halves);
+  CHECK(leaf->lanes == 8);
+  CHECK(leaf->tile == 0);
+  CHECK(leaf->agree == 1000);
+  // One head of as many features has two lanes; five and six heads what four and eight have.
+  CHECK(leaf_of_one_position(scores(Numbers::f32, 1, 13, 32))->lanes == 2);
+  const auto between = leaf_of_one_position(scores(Numbers::f32, 6, 13, 32));
+  REQUIRE(between);
+  CHECK(between->lanes == 8);
+  CHECK(between->agree == rule_agrees);
+  // In 16 bits 8 keys more or fewer go to tensor cores.
+  const auto chain = leaf_of_one_position(scores(Numbers::bf16, 4, 64, 64));
+  REQUIRE(chain);
+  CHECK(chain->form == Form::chain);
+  CHECK(leaf_of_one_position(scores(Numbers::bf16, 4, 63, 64))->lanes == 16);
+  CHECK(!leaf_of_one_position(scores(Numbers::bf16, 4, 390, 64)));
+  CHECK(leaf_of_one_position(scores(Numbers::f32, 4, 390, 64)));
+  // Outside of what was recorded.
+  CHECK(!leaf_of_one_position(scores(Numbers::f32, 33, 13, 32)));
+  CHECK(!leaf_of_one_position(scores(Numbers::f32, 4, 1025, 32)));
+  CHECK(!leaf_of_one_position(scores(Numbers::f32, 4, 13, 40)));
+  CHECK(!leaf_of_one_position(scores(Numbers::tf32, 4, 13, 32)));
+  ProductCall two = scores(Numbers::f32, 4, 13, 32);
+  two.m = 2;
+  CHECK(!leaf_of_one_position(two));
 }
 
 TEST_CASE("a coded box is read as it was written") {
