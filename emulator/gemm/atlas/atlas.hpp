@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/atlas/product_call.hpp"
 #include "emulator/gemm/atlas/scope.hpp"
 #include "emulator/gemm/plan.hpp"
@@ -18,8 +19,6 @@ namespace guardbit::emulator::atlas {
 /// (unknown), then the plan means nothing.
 enum class Known : std::uint8_t { recorded, rule, nearest, unknown };
 constexpr auto words(Known) { return std::array{"recorded", "rule", "nearest", "unknown"}; }
-
-inline constexpr int rule_agrees = 998;
 
 struct Answer {
   GemmPlan plan;

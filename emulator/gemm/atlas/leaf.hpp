@@ -40,6 +40,9 @@ enum class Form : std::uint8_t {
 /// What multiplies: the usual instruction, a CUDA core, or mma.sync with 8 of K.
 enum class Unit : std::uint8_t { usual, simt, k8 };
 
+/// Of 1000 recorded calls so many agree with a rule, or more.
+inline constexpr int rule_agrees = 998;
+
 /// What a leaf of lanes_ascending says at most, less than a rule does: of 36,707 calls of usual
 /// shapes for which a rule spoke 329 launched another kernel.
 inline constexpr int most_of_ascending_lanes = 997;

@@ -7,8 +7,6 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/gemm/atlas/atlas.hpp"
-
 namespace guardbit::emulator::atlas {
 namespace {
 

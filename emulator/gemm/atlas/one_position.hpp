@@ -7,7 +7,7 @@
 
 // Scores of attention for one query (bmm with M = 1, both operands contiguous along K), as a model
 // that generates asks for them at each token. Their launches do not tell how lanes share K; results
-// of an H200 do (tools/scripts/atlas/one_position.py).
+// of an H200 do (tools/scripts/atlas/record_one_position.py).
 namespace guardbit::emulator::atlas {
 
 /// What results told of this very call, or of the calls on all sides of it, if they are of one

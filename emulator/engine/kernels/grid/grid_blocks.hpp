@@ -18,6 +18,10 @@
 #include "emulator/engine/kernels/grid/grid_tile.hpp"
 #include "formats/support/vectors/vector.hpp"
 
+// What is done to vectors are lambdas, all of them inlined: no call passes a vector.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace guardbit::emulator::grids {
 
 using formats::vectors::ArrayOf;
@@ -270,10 +274,12 @@ struct Blocks {
     for (int i = 0; i < Numbers::count; ++i)
       largest_weight = Isa::larger(largest_weight, largest.of[i]);
     Numbers addend = floor_by(offset_of(all), c);
-    if (rule.cutoff != 0)
-      addend = Numbers::each(
-          [](Doubles v, Doubles limit, Doubles w) { return w < limit ? Doubles{} : v; }, addend,
-          all * rule.cutoff, c_weight);
+    if (rule.cutoff != 0) {
+      const Numbers limit = all * rule.cutoff;
+#pragma GCC unroll 16
+      for (int i = 0; i < Numbers::count; ++i)
+        addend.of[i] = c_weight.of[i] < limit.of[i] ? Doubles{} : addend.of[i];
+    }
     Numbers total = sum + addend;
     if (rule.total_kept != 0) total = floor_by(offset_of(weight_of(total), rule.total_kept), total);
     return rounded(total);
@@ -397,3 +403,5 @@ Tile find_tile(const Arithmetic& wanted) {
 }
 
 }  // namespace guardbit::emulator::grids
+
+#pragma GCC diagnostic pop

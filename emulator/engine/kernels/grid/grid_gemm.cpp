@@ -277,7 +277,7 @@ class Kernel {
             std::int64_t there, std::int64_t length, const Side& side, std::byte* to) const {
     auto* at = reinterpret_cast<double*>(to);
     const auto block = static_cast<std::int64_t>(order_.size());
-    LineWords<lines> words{};
+    LineWords<static_cast<std::size_t>(lines)> words{};
     int term = 0;
     for (std::int64_t begin = 0; begin < length; begin += block) {
       for (const int place : order_) {
@@ -301,7 +301,7 @@ class Kernel {
   }
 
   /// The words of a block (grid_tile.hpp).
-  template <std::int64_t lines>
+  template <std::size_t lines>
   struct LineWords {
     static constexpr int most_exponents = 4;
     std::array<std::array<std::uint64_t, lines>, most_exponents> exponents{};

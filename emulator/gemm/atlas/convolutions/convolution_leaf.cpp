@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "emulator/gemm/atlas/atlas.hpp"
+#include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/atlas/convolutions/listed_convolutions.hpp"
 #include "emulator/gemm/atlas/packed_trees.hpp"
 

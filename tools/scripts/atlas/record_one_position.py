@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tells how lanes share K in scores of attention of one query: one_position.py record OUT.npz on the GPU, one_position.py fit OUT.npz FOLDER.
+"""Tells how lanes share K in scores of attention of one query: record_one_position.py record OUT.npz on the GPU, record_one_position.py fit OUT.npz FOLDER.
 
 `record` computes bmm of one query and many keys, [heads, 1, features] by [heads, features, keys], in FP32, BF16 and FP16 and keeps 24 places of each result. The
 operands' exact products add to zero, so that what is left tells the order. `fit` computes the same with guardbit by each likely plan, and writes
