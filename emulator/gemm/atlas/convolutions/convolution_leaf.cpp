@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/atlas/convolutions/listed_convolutions.hpp"
+#include "emulator/gemm/atlas/leaf.hpp"
 #include "emulator/gemm/atlas/packed_trees.hpp"
 
 namespace guardbit::emulator::atlas {
