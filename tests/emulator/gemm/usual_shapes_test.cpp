@@ -173,6 +173,16 @@ TEST_CASE("scores of one query have the lanes that results told") {
   CHECK(!leaf_of_one_position(two));
 }
 
+TEST_CASE("no rule speaks where results of one query refuted it") {
+  const auto known = [](std::int64_t positions) {
+    return plan_of({Operator::bmm, Numbers::f32, 1, 64, positions, 4, false, false, 0, 0}).known;
+  };
+  CHECK(known(640) == Known::nearest);
+  CHECK(known(768) == Known::nearest);
+  CHECK(known(1000) == Known::rule);
+  CHECK(known(128) != Known::nearest);
+}
+
 TEST_CASE("a coded box is read as it was written") {
   // Planes with edges, some noise, and cells that may become any number.
   std::mt19937 random(3);
