@@ -116,6 +116,8 @@ def refusal(log_probs: Any, states: States) -> str | None:
     if int(states.inputs.min()) < 1 or int(states.lengths.min()) < 1:
         return "sequences without a step or a character"
     steps, batch, labels = log_probs.shape
+    if (states.inputs != steps).any():
+        return "sequences that are shorter than the longest"
     return "a large alphabet or batch" if 2 * steps + 24 * batch // 10 + 2 * labels // 10 > MOST_WORK else None
 
 
@@ -153,10 +155,8 @@ def loss_backward(session: Session, func: Any, args: tuple[Any, ...], kwargs: di
         sums.scatter_(2, at, torch.where(states.is_own[:, s, None, None], joined, own))
     probabilities = states.log_probs.transpose(0, 1)
     result = (exponential(session, probabilities) - exponential(session, sums + losses[:, None, None] - probabilities)) * gradient[:, None, None]
-    is_used = torch.arange(steps)[None, :, None] < states.inputs[:, None, None]
     if argument_of(func, args, kwargs, "zero_infinity"):
-        is_used = is_used & (losses != math.inf)[:, None, None]
-    result = torch.where(is_used, result, torch.zeros_like(result))
+        result = torch.where((losses != math.inf)[:, None, None], result, torch.zeros_like(result))
     return session.wrapped(result.transpose(0, 1).contiguous(), doubt_of(args, kwargs))
 
 
