@@ -9,6 +9,7 @@
 #include "emulator/functions/function_digest.hpp"
 #include "formats/codec.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/joined.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/suggestions.hpp"
 
@@ -70,12 +71,6 @@ bool has(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::string listed(const Names& names) {
-  std::string text;
-  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
-  return text;
-}
-
 /// The machines of which functions are known, and those that have the function of that name.
 struct Machines {
   Names all, with_function;
@@ -106,7 +101,7 @@ const Function& require_function(std::string_view arch, std::string_view name,
   const Machines machines = machines_of(name);
   if (!has(machines.all, page))
     throw formats::Error(where.arch, "no functions are known of " + std::string(arch),
-                         listed(machines.all));
+                         formats::joined(machines.all, ", "));
   if (has(machines.with_function, page)) {
     throw formats::Error(where.compile,
                          std::string(name) +
@@ -117,7 +112,7 @@ const Function& require_function(std::string_view arch, std::string_view name,
   if (!machines.with_function.empty())
     throw formats::Error(where.arch,
                          std::string(name) + " is not a function of " + std::string(arch),
-                         listed(machines.with_function));
+                         formats::joined(machines.with_function, ", "));
   throw formats::Error(where.name, formats::unknown_name("function", name, names));
 }
 

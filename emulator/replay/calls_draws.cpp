@@ -101,34 +101,35 @@ Answer numbers_like(const Call& call, Context& context) {
                                  call.dtype(by_name, "dtype").value_or(like.type), like.shape));
 }
 
-Answer filled(const Call& call, const Context& context, Distribution distribution, Numbers x) {
+/// What a call names one of a distribution's numbers; no name: the distribution has but one.
+struct Parameter {
+  std::string_view name;
+  std::optional<double> usual;
+};
+constexpr std::array<Parameter, 2> parameters_of(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::uniform: return {{{"from", 0}, {"to", 1}}};
+    case Distribution::normal: return {{{"mean", 0}, {"std", 1}}};
+    case Distribution::exponential: return {{{"lambd", 1}, {}}};
+    case Distribution::log_normal: return {{{"mean", 1}, {"std", 2}}};
+    case Distribution::cauchy: return {{{"median", 0}, {"sigma", 1}}};
+    case Distribution::geometric: return {{{"p", {}}, {}}};
+    case Distribution::bernoulli: break;
+  }
+  return {{{"p", 0.5}, {}}};
+}
+
+template <Distribution distribution>
+Answer filled(const Call& call, Context& context) {
+  constexpr std::array<Parameter, 2> parameters = parameters_of(distribution);
+  const auto number = [&](std::size_t i) {
+    const auto& [name, usual] = parameters.at(i);
+    if (name.empty()) return 0.0;
+    return usual ? call.number(i + 1, name, *usual) : call.number(i + 1, name);
+  };
   const Tensor& self = call.tensor(0, "self");
-  return in_order_of(self, distributed(call, context, distribution, self.type, self.shape, x));
-}
-Answer filled_uniformly(const Call& call, Context& context) {
-  return filled(call, context, Distribution::uniform,
-                {call.number(1, "from", 0), call.number(2, "to", 1)});
-}
-Answer filled_normally(const Call& call, Context& context) {
-  return filled(call, context, Distribution::normal,
-                {call.number(1, "mean", 0), call.number(2, "std", 1)});
-}
-Answer filled_exponentially(const Call& call, Context& context) {
-  return filled(call, context, Distribution::exponential, {call.number(1, "lambd", 1), 0});
-}
-Answer filled_log_normally(const Call& call, Context& context) {
-  return filled(call, context, Distribution::log_normal,
-                {call.number(1, "mean", 1), call.number(2, "std", 2)});
-}
-Answer filled_by_cauchy(const Call& call, Context& context) {
-  return filled(call, context, Distribution::cauchy,
-                {call.number(1, "median", 0), call.number(2, "sigma", 1)});
-}
-Answer filled_with_trials(const Call& call, Context& context) {
-  return filled(call, context, Distribution::geometric, {call.number(1, "p"), 0});
-}
-Answer filled_with_choices(const Call& call, Context& context) {
-  return filled(call, context, Distribution::bernoulli, {call.number(1, "p", 0.5), 0});
+  return in_order_of(self, distributed(call, context, distribution, self.type, self.shape,
+                                       {number(0), number(1)}));
 }
 /// In rows, however the tensor lies that says the shape.
 Answer choices(const Call& call, Context& context) {
@@ -282,15 +283,15 @@ Answer dropout_gradient(const Call& call, Context&) {
 constexpr std::array draw_handlers = {
     Handler{"aten.bernoulli.default", bernoulli},
     Handler{"aten.bernoulli.p", choices},
-    Handler{"aten.bernoulli_.float", filled_with_choices},
-    Handler{"aten.cauchy_.default", filled_by_cauchy},
-    Handler{"aten.exponential_.default", filled_exponentially},
-    Handler{"aten.geometric_.default", filled_with_trials},
-    Handler{"aten.log_normal_.default", filled_log_normally},
+    Handler{"aten.bernoulli_.float", filled<Distribution::bernoulli>},
+    Handler{"aten.cauchy_.default", filled<Distribution::cauchy>},
+    Handler{"aten.exponential_.default", filled<Distribution::exponential>},
+    Handler{"aten.geometric_.default", filled<Distribution::geometric>},
+    Handler{"aten.log_normal_.default", filled<Distribution::log_normal>},
     Handler{"aten.multinomial.default", multinomial},
     Handler{"aten.native_dropout.default", dropout},
     Handler{"aten.native_dropout_backward.default", dropout_gradient},
-    Handler{"aten.normal_.default", filled_normally},
+    Handler{"aten.normal_.default", filled<Distribution::normal>},
     Handler{"aten.rand.default", new_numbers<Distribution::uniform>},
     Handler{"aten.rand_like.default", numbers_like<Distribution::uniform>},
     Handler{"aten.randint.default", integers},
@@ -303,7 +304,7 @@ constexpr std::array draw_handlers = {
     Handler{"aten.random_.to", filled_with_integers},
     Handler{"aten.randperm.default", permutation},
     Handler{"aten.rrelu_with_noise", noisy_relu},
-    Handler{"aten.uniform_.default", filled_uniformly},
+    Handler{"aten.uniform_.default", filled<Distribution::uniform>},
 };
 
 }  // namespace

@@ -225,6 +225,25 @@ bool is_one_feature_with_bias(const ProductCall& call, const Leaf& leaf) {
          leaf.unit != Unit::simt;
 }
 
+/// What is known of a call, and whether it was recorded itself.
+struct Told {
+  Leaf leaf;
+  bool is_recorded = false;
+};
+Told told_of(const ProductCall& call) {
+  Leaf leaf = leaf_of(call);
+  if (is_one_product(call)) leaf = leaf_of_one_product(call, leaf);
+  if (const std::optional<Leaf> found = leaf_of_one_position(call))
+    return {*found, found->agree > rule_agrees};
+  if (leaf.agree < rule_agrees) {
+    if (const std::optional<Leaf> recorded = recorded_leaf(call, leaf)) return {*recorded, true};
+  }
+  if (is_rule_of_small(call, leaf)) leaf.agree = rule_agrees;
+  const bool is_exception = is_exception_of_one_row(call) || is_exception_of_one_query(call);
+  if (call.k > 1 && is_exception) leaf.agree = std::min(leaf.agree, rule_agrees - 1);
+  return {leaf, false};
+}
+
 }  // namespace
 
 GemmPlan plan_of_dot(const Format& type, std::int64_t k, bool contiguous) {
@@ -236,16 +255,7 @@ GemmPlan plan_of_dot(const Format& type, std::int64_t k, bool contiguous) {
 
 Answer plan_of(const ProductCall& call) {
   check(call);
-  Leaf leaf = leaf_of(call);
-  if (is_one_product(call)) leaf = leaf_of_one_product(call, leaf);
-  std::optional<Leaf> recorded = leaf_of_one_position(call);
-  if (recorded) leaf = *recorded;
-  if (recorded && leaf.agree == rule_agrees) recorded.reset();
-  if (leaf.agree < rule_agrees) recorded = recorded_leaf(call, leaf);
-  if (recorded) leaf = *recorded;
-  if (!recorded && is_rule_of_small(call, leaf)) leaf.agree = rule_agrees;
-  const bool is_exception = is_exception_of_one_row(call) || is_exception_of_one_query(call);
-  if (!recorded && call.k > 1 && is_exception) leaf.agree = std::min(leaf.agree, rule_agrees - 1);
+  const auto [leaf, is_recorded] = told_of(call);
   Answer answer;
   if (leaf.form == Form::unknown) {
     answer.why = "the library takes a kernel whose order is not in the atlas";
@@ -254,7 +264,7 @@ Answer plan_of(const ProductCall& call) {
   answer.plan = plan_of(call, leaf);
   if (is_one_feature_with_bias(call, leaf) && answer.plan.split.parts <= 1)
     answer.plan.epilogue.addition = Epilogue::Addition::rounded;
-  if (recorded) {
+  if (is_recorded) {
     answer.known = Known::recorded;
     answer.agree = 1000;
     answer.why = "this call was recorded";

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "emulator/gemm/atlas/between.hpp"
+
 namespace guardbit::emulator::atlas {
 namespace {
 
@@ -32,31 +34,19 @@ constexpr char untold = '?', tensor_cores = 't';
 /// The letter at a number of keys; if it is not listed that of its neighbours, if they have one,
 /// else `untold`. In 16 bits it depends on what divides the number, so that neighbours tell
 /// nothing.
-char letter_at(const Row& row, std::int64_t count) {
-  const auto* const at = std::lower_bound(keys.begin(), keys.end(), count);
-  if (at == keys.end() || (at == keys.begin() && *at != count)) return untold;
-  const auto place = static_cast<std::size_t>(at - keys.begin());
-  const char letter = row.plans[place];
-  if (*at == count) return letter;
-  return row.numbers == Numbers::f32 && row.plans[place - 1] == letter ? letter : untold;
+char letter_at(const Row& row, const Between& place) {
+  const char letter = row.plans[place.low];
+  if (place.is_listed()) return letter;
+  return row.numbers == Numbers::f32 && row.plans[place.high] == letter ? letter : untold;
 }
 
-/// The rows of a call's numbers and features with as many heads, or with the next fewer and more.
-std::span<const Row> rows_around(const ProductCall& call) {
+/// The rows of a call's numbers and features.
+std::span<const Row> rows_of(const ProductCall& call) {
   const auto is_of_call = [&](const Row& row) {
     return row.numbers == call.numbers && row.features == call.k;
   };
-  const auto* const begin = std::find_if(rows.begin(), rows.end(), is_of_call);
-  const auto* const end = std::find_if_not(begin, rows.end(), is_of_call);
-  const auto* const at = std::lower_bound(
-      begin, end, call.batch, [](const Row& row, std::int64_t heads) { return row.heads < heads; });
-  if (at == end) return {};
-  if (at->heads == call.batch) return {at, 1};
-  return at == begin ? std::span<const Row>{} : std::span(at - 1, 2);
-}
-
-bool is_listed(const ProductCall& call, std::span<const Row> around) {
-  return around.size() == 1 && std::binary_search(keys.begin(), keys.end(), call.n);
+  const auto* const begin = std::ranges::find_if(rows, is_of_call);
+  return {begin, std::find_if_not(begin, rows.end(), is_of_call)};
 }
 
 }  // namespace
@@ -66,13 +56,14 @@ std::optional<Leaf> leaf_of_one_position(const ProductCall& call) {
   if (call.op != Operator::bmm || call.m != 1 || call.a_transposed || !call.b_transposed ||
       !is_contiguous || !call.whole_batches)
     return std::nullopt;
-  const std::span<const Row> around = rows_around(call);
-  if (around.empty()) return std::nullopt;
-  const char letter = letter_at(around.front(), call.n);
-  if (letter == untold || letter_at(around.back(), call.n) != letter) return std::nullopt;
+  const std::span<const Row> of_call = rows_of(call);
+  const auto heads = between(of_call, call.batch, &Row::heads), place = between(keys, call.n);
+  if (!heads || !place) return std::nullopt;
+  const char letter = letter_at(of_call[heads->low], *place);
+  if (letter == untold || letter_at(of_call[heads->high], *place) != letter) return std::nullopt;
   constexpr int recorded = 1000;
   Leaf leaf;
-  leaf.agree = is_listed(call, around) ? recorded : rule_agrees;
+  leaf.agree = heads->is_listed() && place->is_listed() ? recorded : rule_agrees;
   if (letter == tensor_cores) {
     leaf.form = Form::chain;
     return leaf;

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <span>
 #include <type_traits>
 
 #include "emulator/functions/cuda/cuda_doubles.hpp"
@@ -47,16 +49,8 @@ inline constexpr std::array far_1 = {
     -0x1.0dbfd2e9e5443p-22, -0x1.048df49ca0373p-18, -0x1.cfd7f804aa9a6p-14, -0x1.3fda053fcdb4cp-7,
     0x1.8ea18b55b1514p-1};
 
-// Of i1e in FP32.
-inline constexpr std::array short_near_1 = {
-    0x1.4258e0239501p-27,  -0x1.7dd3e24b8c3e8p-25, 0x1.ae344b347d108p-23, -0x1.cc0798363992ap-21,
-    0x1.d1c4ed511afc5p-19, -0x1.bd5f9b8debbcfp-17, 0x1.911b542c70d0bp-15, -0x1.533cad3d694fep-13,
-    0x1.0c95db6c6df7dp-11, -0x1.8cc620b3cd4a4p-10, 0x1.1065349d3a1b4p-8,  -0x1.5a29f7913a26ap-7,
-    0x1.951e3e7bb2349p-6,  -0x1.b1bbc537c9ebcp-5,  0x1.a46dad536f53cp-4,  -0x1.694d10469192ep-3,
-    0x1.02a63724a7ffap-2};
-inline constexpr std::array short_far_1 = {
-    -0x1.0790b9ad53528p-28, -0x1.c415394bb46c1p-26, -0x1.0dbfd2e9e5443p-22, -0x1.048df49ca0373p-18,
-    -0x1.cfd7f804aa9a6p-14, -0x1.3fda053fcdb4cp-7,  0x1.8ea18b55b1514p-1};
+// Of i1e in FP32 so many of the last ones, of small and of large numbers.
+inline constexpr std::size_t short_near_1 = 17, short_far_1 = 7;
 
 inline double fused(double x, double y, double z) { return std::fma(x, y, z); }
 inline HostNumber fused(HostNumber x, HostNumber y, HostNumber z) { return fma(x, y, z); }
@@ -69,8 +63,8 @@ inline HostNumber magnitude_of(HostNumber x) { return abs(x); }
 inline double constant(double, double x) { return x; }
 inline HostNumber constant(HostNumber, double x) { return static_cast<float>(x); }
 
-template <class Number, class Coefficients>
-Number series(Number x, const Coefficients& coefficients) {
+template <class Number>
+Number series(Number x, std::span<const double> coefficients) {
   Number before = constant(x, 0), last = constant(x, coefficients[0]);
   // Of the second term nothing is taken away: its sum is fused.
   Number newest = fused(x, last, constant(x, coefficients[1]));
@@ -100,11 +94,12 @@ Number of_order_1(Number x, bool is_scaled) {
   Number result = own;
   if (own <= constant(x, 8)) {
     const Number place = own / constant(x, 2) - constant(x, 2);
-    const Number sum = is_short ? series(place, short_near_1) : series(place, near_1);
+    const Number sum =
+        series(place, std::span(near_1).last(is_short ? short_near_1 : near_1.size()));
     result = is_scaled ? sum * own : exponential(own) * own * sum;
   } else {
     const Number place = constant(x, 32) / own - constant(x, 2);
-    const Number sum = is_short ? series(place, short_far_1) : series(place, far_1);
+    const Number sum = series(place, std::span(far_1).last(is_short ? short_far_1 : far_1.size()));
     result = (is_scaled ? sum : exponential(own) * sum) / root(own);
   }
   return x < constant(x, 0) ? -result : result;

@@ -45,6 +45,11 @@ double logarithm(double x) { return of_unit(RoundedOperation::add, cuda_math::lo
 double of_function(double (*function)(double), double x) {
   return of_unit(RoundedOperation::add, function(x), x, x);
 }
+/// The same as a row of the table has it.
+template <double (*function)(double)>
+double of(double x, double, double, P) {
+  return of_function(function, x);
+}
 double length(double x, double y) {
   return of_unit(RoundedOperation::add, cuda_math::hypot(x, y), x, y);
 }
@@ -233,51 +238,30 @@ constexpr std::array table =
                        }},
         DoubleOperator{"silu", 1, "x / (1 + exp(-x))",
                        [](double x, double, double, P) { return div(x, add(1, power(-x))); }},
-        DoubleOperator{"exp2", 1, "exp2(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::exp2, x); }},
+        DoubleOperator{"exp2", 1, "exp2(x)", of<cuda_math::exp2>},
         DoubleOperator{"expm1", 1,
                        "expm1(x)", [](double x, double, double, P) { return power_less_one(x); }},
         DoubleOperator{
             "log1p", 1, "log1p(x)",
             [](double x, double, double, P) { return logarithm_of_next(x); }},
-        DoubleOperator{
-            "rsqrt", 1, "rsqrt(x)",
-            [](double x, double, double, P) { return of_function(cuda_math::rsqrt, x); }},
+        DoubleOperator{"rsqrt", 1, "rsqrt(x)", of<cuda_math::rsqrt>},
         DoubleOperator{"tanh", 1, "tanh(x)",
                        [](double x, double, double, P) { return tangent(x); }},
-        DoubleOperator{"sinh", 1, "sinh(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::sinh, x); }},
-        DoubleOperator{"cosh", 1, "cosh(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::cosh, x); }},
-        DoubleOperator{
-            "acosh", 1, "acosh(x)",
-            [](double x, double, double, P) { return of_function(cuda_math::acosh, x); }},
-        DoubleOperator{"acos", 1, "acos(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::acos, x); }},
-        DoubleOperator{"atan", 1, "atan(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::atan, x); }},
+        DoubleOperator{"sinh", 1, "sinh(x)", of<cuda_math::sinh>},
+        DoubleOperator{"cosh", 1, "cosh(x)", of<cuda_math::cosh>},
+        DoubleOperator{"acosh", 1, "acosh(x)", of<cuda_math::acosh>},
+        DoubleOperator{"acos", 1, "acos(x)", of<cuda_math::acos>},
+        DoubleOperator{"atan", 1, "atan(x)", of<cuda_math::atan>},
         DoubleOperator{"erf", 1, "erf(x)", [](double x, double, double, P) { return error(x); }},
-        DoubleOperator{"sin", 1, "sin(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::sin, x); }},
-        DoubleOperator{"cos", 1, "cos(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::cos, x); }},
-        DoubleOperator{"tan", 1, "tan(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::tan, x); }},
-        DoubleOperator{"log2", 1, "log2(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::log2, x); }},
-        DoubleOperator{
-            "log10", 1, "log10(x)",
-            [](double x, double, double, P) { return of_function(cuda_math::log10, x); }},
-        DoubleOperator{"asin", 1, "asin(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::asin, x); }},
-        DoubleOperator{
-            "asinh", 1, "asinh(x)",
-            [](double x, double, double, P) { return of_function(cuda_math::asinh, x); }},
-        DoubleOperator{
-            "atanh", 1, "atanh(x)",
-            [](double x, double, double, P) { return of_function(cuda_math::atanh, x); }},
-        DoubleOperator{"erfc", 1, "erfc(x)",
-                       [](double x, double, double, P) { return of_function(cuda_math::erfc, x); }},
+        DoubleOperator{"sin", 1, "sin(x)", of<cuda_math::sin>},
+        DoubleOperator{"cos", 1, "cos(x)", of<cuda_math::cos>},
+        DoubleOperator{"tan", 1, "tan(x)", of<cuda_math::tan>},
+        DoubleOperator{"log2", 1, "log2(x)", of<cuda_math::log2>},
+        DoubleOperator{"log10", 1, "log10(x)", of<cuda_math::log10>},
+        DoubleOperator{"asin", 1, "asin(x)", of<cuda_math::asin>},
+        DoubleOperator{"asinh", 1, "asinh(x)", of<cuda_math::asinh>},
+        DoubleOperator{"atanh", 1, "atanh(x)", of<cuda_math::atanh>},
+        DoubleOperator{"erfc", 1, "erfc(x)", of<cuda_math::erfc>},
         DoubleOperator{"sinc", 1, "1 where x is 0, else sin(x pi) / (x pi)",
                        [](double x, double, double, P) {
                          const double angle = mul(x, pi);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "emulator/gemm/atlas/between.hpp"
 #include "emulator/gemm/atlas/convolutions/convolution_segments.hpp"
 #include "emulator/gemm/atlas/packed_boxes.hpp"
 #include "formats/support/whole_division.hpp"
@@ -194,8 +195,8 @@ constexpr std::uint16_t not_recorded = 0, by_atomics = 1, first_label = 2;
 
 /// The number of the label of a recorded call, or that its sums are added by atomics. Nothing: it
 /// is not told.
-std::optional<std::uint16_t> label_of(const ConvolutionShape& shape, ConvolutionPass pass,
-                                      const Place& place) {
+std::optional<std::uint16_t> number_of(const ConvolutionShape& shape, ConvolutionPass pass,
+                                       const Place& place) {
   const auto variant = 2 * static_cast<std::size_t>(shape.numbers) + (shape.channels_last ? 1 : 0);
   if (variant >= variants) return std::nullopt;
   static const PackedBoxes packed(boxes, box_ends, slabs_of_box);
@@ -207,34 +208,19 @@ std::optional<std::uint16_t> label_of(const ConvolutionShape& shape, Convolution
   };
   const auto of_pass = static_cast<std::size_t>(pass);
   constexpr std::size_t passes = 3;
-  if (!shape.deterministic && pass != ConvolutionPass::forward && number(passes + of_pass - 1) == 1)
+  if (!shape.deterministic && pass != ConvolutionPass::forward &&
+      number(passes + of_pass - 1) == by_atomics)
     return by_atomics;
   const std::uint16_t label = number(of_pass);
   return label < first_label ? std::nullopt : std::optional(label);
 }
 
-ConvolutionLeaf leaf_by_atomics(const ConvolutionShape& shape, ConvolutionPass pass) {
+/// What a recorded call's number stands for, of a call like it.
+std::optional<ConvolutionLeaf> leaf_of_number(std::uint16_t number, const ConvolutionShape& shape,
+                                              ConvolutionPass pass) {
+  if (number != by_atomics) return leaf_of(labels.at(number - first_label), shape, pass);
   return pass == ConvolutionPass::data && has_apart_pixels(shape) ? one_chain_of_atomics()
                                                                   : ConvolutionLeaf{};
-}
-
-/// A value's place in a sorted list, or the places of its two neighbours.
-struct Between {
-  std::size_t low = 0, high = 0;
-
-  bool is_listed() const { return low == high; }
-  Between wider(std::size_t steps, std::size_t size) const {
-    return {low - std::min(low, steps), std::min(high + steps, size - 1)};
-  }
-};
-
-/// Nothing: it lies outside the list.
-template <class Values>
-std::optional<Between> between(const Values& values, std::int64_t value) {
-  const auto at = std::lower_bound(values.begin(), values.end(), value);
-  if (at == values.end() || (at == values.begin() && *at != value)) return std::nullopt;
-  const auto place = static_cast<std::size_t>(at - values.begin());
-  return Between{*at == value ? place : place - 1, place};
 }
 
 /// More steps would make no answer surer.
@@ -245,10 +231,8 @@ constexpr std::size_t most_steps = 8;
 std::optional<ConvolutionLeaf> listed_leaf(const ConvolutionShape& shape, ConvolutionPass pass) {
   const std::optional<Place> place = place_of_call(shape);
   if (!place) return std::nullopt;
-  const std::optional<std::uint16_t> label = label_of(shape, pass, *place);
-  if (!label) return std::nullopt;
-  if (*label == by_atomics) return leaf_by_atomics(shape, pass);
-  return leaf_of(labels.at(*label - first_label), shape, pass);
+  const std::optional<std::uint16_t> number = number_of(shape, pass, *place);
+  return number ? leaf_of_number(*number, shape, pass) : std::nullopt;
 }
 
 std::optional<SurroundedLeaf> leaf_between_listed(const ConvolutionShape& shape,
@@ -261,36 +245,43 @@ std::optional<SurroundedLeaf> leaf_between_listed(const ConvolutionShape& shape,
     return side.has_value();
   });
   if (!kind || (image->is_listed() && side->is_listed())) return std::nullopt;
-  const auto label_at = [&](std::size_t at_side, std::size_t at_image) {
+  const auto number_at = [&](std::size_t at_side, std::size_t at_image) {
     ConvolutionShape neighbour = shape;
     neighbour.images = images.at(at_image);
     neighbour.rows = neighbour.columns = kind->sides_of()[at_side];
-    return was_recorded(neighbour) ? label_of(shape, pass, kind->place(at_side, at_image))
+    return was_recorded(neighbour) ? number_of(shape, pass, kind->place(at_side, at_image))
                                    : std::optional(not_recorded);
   };
-  const std::optional<std::uint16_t> label = label_at(side->low, image->low);
-  if (!label || *label == not_recorded) return std::nullopt;
-  const auto all_agree = [&](std::size_t wider) {
-    const Between rows = side->wider(wider, kind->kind().sides);
-    const Between columns = image->wider(wider, images.size());
+  const std::optional<std::uint16_t> number = number_at(side->low, image->low);
+  if (!number || *number == not_recorded) return std::nullopt;
+  // The calls of a window that are not in the one before.
+  const auto all_agree = [&](Between rows, Between columns, auto&& is_known) {
     for (std::size_t i = rows.low; i <= rows.high; ++i) {
       for (std::size_t j = columns.low; j <= columns.high; ++j) {
-        const std::optional<std::uint16_t> other = label_at(i, j);
-        if (other != label && other != not_recorded) return false;
+        if (is_known(i, j)) continue;
+        const std::optional<std::uint16_t> other = number_at(i, j);
+        if (other != number && other != not_recorded) return false;
       }
     }
     return true;
   };
-  if (!all_agree(0)) return std::nullopt;
-  SurroundedLeaf result;
-  while (result.steps < most_steps && all_agree(result.steps + 1)) ++result.steps;
-  result.is_between_sides = !side->is_listed();
-  result.is_between_images = !image->is_listed();
-  const std::optional<ConvolutionLeaf> leaf =
-      *label == by_atomics ? leaf_by_atomics(shape, pass)
-                           : leaf_of(labels.at(*label - first_label), shape, pass);
+  if (!all_agree(*side, *image, [](std::size_t, std::size_t) { return false; }))
+    return std::nullopt;
+  const std::optional<ConvolutionLeaf> leaf = leaf_of_number(*number, shape, pass);
   if (!leaf) return std::nullopt;
-  result.leaf = *leaf;
+  SurroundedLeaf result{*leaf, 0, !image->is_listed(), !side->is_listed()};
+  Between rows = *side, columns = *image;
+  while (result.steps < most_steps) {
+    const Between more_rows = rows.wider(1, kind->kind().sides);
+    const Between more_columns = columns.wider(1, images.size());
+    const auto is_known = [&](std::size_t i, std::size_t j) {
+      return rows.has(i) && columns.has(j);
+    };
+    if (!all_agree(more_rows, more_columns, is_known)) break;
+    rows = more_rows;
+    columns = more_columns;
+    ++result.steps;
+  }
   return result;
 }
 

@@ -46,12 +46,12 @@ class States:
         return self.log_probs[time].gather(1, self.characters)
 
 
+def of_elements(session: Session, operator: Any, x: Any) -> Any:
+    return session.computed(operator, (on_gpu(session, x.contiguous()),), {}).elements
+
+
 def exponential(session: Session, x: Any) -> Any:
-    return session.computed(aten.exp.default, (on_gpu(session, x.contiguous()),), {}).elements
-
-
-def logarithm(session: Session, x: Any) -> Any:
-    return session.computed(aten.log.default, (on_gpu(session, x.contiguous()),), {}).elements
+    return of_elements(session, aten.exp.default, x)
 
 
 def log_of_sum(session: Session, terms: list[Any]) -> Any:
@@ -63,7 +63,7 @@ def log_of_sum(session: Session, terms: list[Any]) -> Any:
     total = exponential(session, terms[0] - most)
     for term in terms[1:]:
         total = total + exponential(session, term - most)
-    return logarithm(session, total) + most
+    return of_elements(session, aten.log.default, total) + most
 
 
 def shifted(x: Any, by: int) -> Any:
@@ -88,7 +88,7 @@ def forward(session: Session, states: States) -> Any:
         last = found[-1]
         terms = [last, shifted(last, 1), torch.where(has_three, shifted(last, 2), nothing)]
         value = log_of_sum(session, terms) + states.probability(time)
-        found.append(torch.where(states.is_own & (time < states.inputs[:, None]), value, nothing))
+        found.append(torch.where(states.is_own, value, nothing))
     return torch.stack(found, 1)
 
 
@@ -98,15 +98,13 @@ def backward(session: Session, states: States) -> Any:
     nothing = torch.full(states.characters.shape, -math.inf)
     place = torch.arange(states.count).expand(states.characters.shape)
     has_three = (place < states.last - 1) & (torch.roll(states.characters, -2, 1) != states.characters)
-    found: list[Any] = []
-    following = nothing
-    for time in reversed(range(steps)):
+    is_end = (place == states.last) | (place == states.last - 1)
+    found = [torch.where(is_end, states.probability(steps - 1), nothing)]
+    for time in reversed(range(steps - 1)):
+        following = found[-1]
         terms = [following, torch.where(place < states.last, shifted(following, -1), nothing), torch.where(has_three, shifted(following, -2), nothing)]
         value = log_of_sum(session, terms) + states.probability(time)
-        ends = torch.where((place == states.last) | (place == states.last - 1), states.probability(time), nothing)
-        is_last = time == states.inputs[:, None] - 1
-        following = torch.where(is_last, ends, torch.where(states.is_own & (time < states.inputs[:, None]), value, nothing))
-        found.append(following)
+        found.append(torch.where(states.is_own, value, nothing))
     return torch.stack(found[::-1], 1)
 
 
@@ -133,7 +131,7 @@ def loss(session: Session, func: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if reason:
         return session.without_model(func, args, kwargs, reason)
     alpha = forward(session, states)
-    at_end = alpha[torch.arange(alpha.shape[0]), states.inputs - 1]
+    at_end = alpha[:, -1]
     found = -log_of_sum(session, [at_end.gather(1, states.last), at_end.gather(1, states.last - 1)])[:, 0]
     doubt = doubt_of(args, kwargs)
     return session.wrapped(found, doubt), session.wrapped(alpha, doubt)

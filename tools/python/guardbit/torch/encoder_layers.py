@@ -99,13 +99,13 @@ def gelu_in_cublas(x: torch.Tensor) -> torch.Tensor:
 
     As an H200 gave it for 524,288 numbers of all sizes, in every bit.
     """
-    inner = torch.from_numpy(function("fma.rn.f32", (x * 0.044715).numpy(), x.numpy(), torch.ones_like(x).numpy()))
+    inner = torch.from_numpy(function("fma.rn.f32", (x * 0.044715).numpy(), x.numpy(), 1.0))
     tangent = torch.from_numpy(function("tanh.approx.f32", (x * 0.7978845608028654 * inner).numpy()))
     return x * 0.5 * (tangent + 1)
 
 
 def _linear_with_gelu(session: Session, x: Any, weight: Any, bias: Any) -> Any:
-    """The product's plan is that of the layer without GELU: seven of seven recorded ones."""
+    """The product's plan is that of the layer without GELU: 14 of 14 recorded ones in FP32 and TF32."""
     sums = _linear(session, x, weight, bias)
     return session.wrapped(gelu_in_cublas(elements_of(sums).contiguous()), sums.doubt)
 
