@@ -1,5 +1,6 @@
 #include "emulator/gemm/atlas/product_call.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -43,17 +44,23 @@ std::vector<std::int64_t> strides_of(char layout, const StridedCall& call, std::
 
 /// Do a matrix's entries lie beside each other, as heads of one sequence do: rows (transposed:
 /// columns) of all entries, one after the other?
-bool lies_beside(std::int64_t step, std::int64_t length, std::int64_t leading) {
-  return step == length && leading != 0 && leading % length == 0;
+bool lies_beside(const ProductCall& call, std::int64_t step, std::int64_t length,
+                 std::int64_t leading) {
+  return step == length && leading >= call.batch * length && leading % length == 0;
 }
 
 /// With heads beside each other in A and B 137,000 of 137,000 scores, and in B alone all but two of
-/// 138,000 products with them, launched what those without gaps did.
+/// 138,000 products with them, launched what those without gaps did, of up to so many positions.
+constexpr std::int64_t most_positions = 512;
+
 void set_batches(ProductCall& call, std::int64_t a_step, std::int64_t b_step) {
   const std::int64_t of_a = call.m * call.k, of_b = call.k * call.n;
-  const bool a_beside = lies_beside(a_step, call.a_transposed ? call.m : call.k, call.a_leading);
-  const bool b_beside = lies_beside(b_step, call.b_transposed ? call.k : call.n, call.b_leading);
-  if (b_beside && (a_beside || a_step == of_a)) {
+  const bool a_beside =
+      lies_beside(call, a_step, call.a_transposed ? call.m : call.k, call.a_leading);
+  const bool b_beside =
+      lies_beside(call, b_step, call.b_transposed ? call.k : call.n, call.b_leading);
+  if (std::max({call.m, call.n, call.k}) <= most_positions && b_beside &&
+      (a_beside || a_step == of_a)) {
     call.a_leading = call.b_leading = 0;
     return;
   }
@@ -63,9 +70,12 @@ void set_batches(ProductCall& call, std::int64_t a_step, std::int64_t b_step) {
 
 /// Of rows of A that lie apart, as the last tokens of sequences do: 258,000 calls with rows at
 /// multiples of their length, 4,200 of FP32 at any distance and 1,000 others at distances that as
-/// large powers of two divide launched what those without gaps did, all but one.
+/// large powers of two divide launched what those without gaps did, all but one. They had 2 to 256
+/// rows of 8 elements or more, and several columns in B.
 bool launches_as_without_gaps(const ProductCall& call) {
+  constexpr std::int64_t most_rows = 256, least = 8;
   if (call.op == Operator::bmm || call.a_transposed || call.a_leading <= call.k) return false;
+  if (call.m > most_rows || call.k < least || call.n == 1) return false;
   if (call.leading_of_b() != (call.b_transposed ? call.k : call.n)) return false;
   if (call.numbers == Numbers::f32) return true;
   const std::int64_t at_once = call.numbers == Numbers::tf32 ? 4 : 8;  // elements of 16 bytes

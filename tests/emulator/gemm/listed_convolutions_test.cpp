@@ -140,6 +140,20 @@ TEST_CASE("what no list has is not told") {
   CHECK(!listed_leaf(x, ConvolutionPass::forward));
 }
 
+TEST_CASE("calls around make no rule in FP32, of which none was tried") {
+  int told = 0;
+  for (std::int64_t images = 1; images < 300; ++images) {
+    for (const std::int64_t side : {8, 14, 17, 28, 30}) {
+      ConvolutionShape x = shape_of(images, 3, side, 16, 3, 1);
+      x.numbers = Numbers::f32;
+      if (!leaf_between_listed(x, ConvolutionPass::forward)) continue;
+      ++told;
+      CHECK(leaf_of(x, ConvolutionPass::forward).agree < rule_agrees);
+    }
+  }
+  CHECK(told > 0);
+}
+
 TEST_CASE("only calls between listed ones that agree are told by them") {
   const ConvolutionShape listed = shape_of(32, 64, 16, 64, 3, 1);
   CHECK(!leaf_between_listed(listed, ConvolutionPass::forward));

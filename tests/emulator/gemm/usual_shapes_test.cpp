@@ -116,7 +116,10 @@ TEST_CASE("rows of A that lie apart are taken as without gaps where they begin a
   CHECK(leading("tf32", 128, 1537) == 1537);
   CHECK(leading("bf16", 100, 1600) == 100);
   CHECK(leading("bf16", 128, 132) == 132);
-  // Gaps in B were not tried, nor in an A that is transposed.
+  // What was not tried: gaps in B, or in an A that is transposed, many rows, few elements, N = 1.
+  CHECK(call_of({"mm", "fp32", 257, 8, 64, 1, {128, 1}, {1, 64}}, "test").leading_of_a() == 128);
+  CHECK(call_of({"mm", "fp32", 2, 8, 1, 1, {128, 1}, {1, 1}}, "test").leading_of_a() == 128);
+  CHECK(call_of({"mm", "fp32", 2, 1, 64, 1, {128, 1}, {1, 64}}, "test").leading_of_a() == 128);
   CHECK(call_of({"mm", "fp32", 2, 8, 64, 1, {128, 1}, {1, 128}}, "test").leading_of_a() == 128);
   CHECK(call_of({"mm", "fp32", 32, 8, 64, 1, {1, 128}, {1, 64}}, "test").leading_of_a() == 128);
 }
@@ -131,7 +134,13 @@ TEST_CASE("heads that lie beside each other are taken as without gaps") {
   CHECK(call.leading_of_b() == width);
   StridedCall values{"bmm", "fp32", 9, width, 11, heads, {99, 11, 1}, {width, apart, 1}};
   CHECK(call_of(values, "test").whole_batches);
-  // Not beside each other, or in A alone.
+  // Of many positions; windows that overlap; not beside each other, or in A alone.
+  StridedCall many = scores;
+  many.m = 513;
+  CHECK(!call_of(many, "test").whole_batches);
+  const StridedCall windows{
+      "bmm", "fp32", 9, 11, width, heads, {9 * width, width, 1}, {width, 1, width}};
+  CHECK(!call_of(windows, "test").whole_batches);
   values.b_stride[0] = 2 * width;
   CHECK(!call_of(values, "test").whole_batches);
   const StridedCall first{
